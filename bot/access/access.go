@@ -88,24 +88,24 @@ func New(opts Options, store Store, words texts.Words, now func() time.Time) *Gu
 func (g *Guard) Admit(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
 	switch {
 	case msg.Place.Guest():
-		return g.guest(ctx, msg)
+		return g.admitGuest(ctx, msg)
 	case msg.Kind == bot.Connection:
-		return g.connection(ctx, msg)
+		return g.recordConnection(ctx, msg)
 	case msg.Place.Business() != "":
-		return g.business(ctx, msg)
+		return g.admitToBusiness(ctx, msg)
 	default:
-		return g.member(ctx, msg)
+		return g.admitMember(ctx, msg)
 	}
 }
 
-// member decides about a message in a chat that the bot is in itself.
-func (g *Guard) member(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
-	admitted, err := g.group(ctx, msg.Place)
+// admitMember decides about a message in a chat that the bot is in itself.
+func (g *Guard) admitMember(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
+	admitted, err := g.inAdmittedGroup(ctx, msg.Place)
 	if err != nil {
 		return turn.Verdict{}, err
 	}
 	if !admitted {
-		return g.unlisted(ctx, msg)
+		return g.refuseGroup(ctx, msg)
 	}
 	if msg.Kind == bot.Member {
 		return turn.Verdict{OK: true}, nil
@@ -116,26 +116,26 @@ func (g *Guard) member(ctx context.Context, msg *bot.Message) (turn.Verdict, err
 	if msg.FromBot {
 		return g.otherBot(ctx, msg)
 	}
-	if err := g.broken(ctx, msg); err != nil {
+	if err := g.endBotChain(ctx, msg); err != nil {
 		return turn.Verdict{}, err
 	}
-	role, err := g.role(ctx, msg)
+	role, err := g.roleOf(ctx, msg)
 	if err != nil {
 		return turn.Verdict{}, err
 	}
 	if code := strings.TrimSpace(msg.Args); msg.Command == "start" && code != "" && !msg.Place.Group && role != Admin {
-		if v, tried, err := g.redeem(ctx, msg, code); err != nil || tried {
+		if v, tried, err := g.redeemCode(ctx, msg, code); err != nil || tried {
 			return v, err
 		}
 	}
 	if role == "" {
-		return g.stranger(ctx, msg)
+		return g.refuseStranger(ctx, msg)
 	}
-	return turn.Verdict{OK: true, Admin: role == Admin, Allowed: g.tools(role)}, nil
+	return turn.Verdict{OK: true, Admin: role == Admin, Allowed: g.toolsOf(role)}, nil
 }
 
-// tools says which tools a role has; nil = all.
-func (g *Guard) tools(role Role) func(tool string) bool {
+// toolsOf says which tools a role has; nil = all.
+func (g *Guard) toolsOf(role Role) func(tool string) bool {
 	list := g.opts.ByRole[role]
 	if len(list) == 0 {
 		return nil
@@ -143,10 +143,10 @@ func (g *Guard) tools(role Role) func(tool string) bool {
 	return func(tool string) bool { return slices.Contains(list, tool) }
 }
 
-// role is what the sender of a message may do: what the configuration says, or what was given in the chat where that is
+// roleOf is what the sender of a message may do: what the configuration says, or what was given in the chat where that is
 // more. A person whom the configuration admits is looked up only where it makes a difference: a plain message of theirs
 // costs no question to the store. "" = nothing.
-func (g *Guard) role(ctx context.Context, msg *bot.Message) (Role, error) {
+func (g *Guard) roleOf(ctx context.Context, msg *bot.Message) (Role, error) {
 	if slices.Contains(g.opts.Admins, msg.Person) {
 		return Admin, nil
 	}
@@ -160,7 +160,7 @@ func (g *Guard) role(ctx context.Context, msg *bot.Message) (Role, error) {
 		if slices.Contains(g.opts.Approvers, msg.Person) {
 			role = Approver
 		}
-		if _, given := g.remembered(msg.Person); !given && msg.Command == "" && msg.Kind == bot.Text &&
+		if _, given := g.rememberedEntry(msg.Person); !given && msg.Command == "" && msg.Kind == bot.Text &&
 			len(g.opts.ByRole) == 0 {
 			return role, nil
 		}
@@ -169,62 +169,62 @@ func (g *Guard) role(ctx context.Context, msg *bot.Message) (Role, error) {
 	if err != nil || !ok || e.Role.rank() == 0 {
 		return role, err
 	}
-	return higher(role, e.Role), nil
+	return higherRole(role, e.Role), nil
 }
 
-// group reports whether a place is private or in a group that was admitted. A group that became a supergroup is known
+// inAdmittedGroup reports whether a place is private or in a group that was admitted. A group that became a supergroup is known
 // by the id it had.
-func (g *Guard) group(ctx context.Context, place bot.Place) (bool, error) {
-	if !place.Group || listed(g.opts.Chats, place.Chat) {
+func (g *Guard) inAdmittedGroup(ctx context.Context, place bot.Place) (bool, error) {
+	if !place.Group || containsID(g.opts.Chats, place.Chat) {
 		return true, nil
 	}
 	if _, ok, err := g.groupEntry(ctx, place, place.Chat); ok || err != nil {
 		return ok, err
 	}
-	old, err := g.store.Fact(ctx, bot.MovedBucket, g.key(place.Chat), g.now())
+	old, err := g.store.Fact(ctx, bot.MovedBucket, g.nameKey(place.Chat), g.now())
 	if err != nil {
 		return false, fmt.Errorf("read the former id of %s: %w", place.Chat, err)
 	}
-	if old == "" || listed(g.opts.Chats, old) {
+	if old == "" || containsID(g.opts.Chats, old) {
 		return old != "", nil
 	}
 	_, ok, err := g.groupEntry(ctx, place, old)
 	return ok, err
 }
 
-func listed(list []string, id string) bool {
+func containsID(list []string, id string) bool {
 	return slices.Contains(list, Everyone) || slices.Contains(list, id)
 }
 
 // listedPerson looks a person up in the configuration by id, then by a listed name that is pinned to this id, then by one that is still free.
 // Whoever gave up a name keeps their identity, and does not take a second one.
 func (g *Guard) listedPerson(ctx context.Context, msg *bot.Message) (bool, error) {
-	if !strings.HasPrefix(msg.Person, "@") && listed(g.opts.Users, msg.Person) {
+	if !strings.HasPrefix(msg.Person, "@") && containsID(g.opts.Users, msg.Person) {
 		return true, nil
 	}
 	if msg.Person == "" ||
 		!slices.ContainsFunc(g.opts.Users, func(u string) bool { return strings.HasPrefix(u, "@") }) {
 		return false, nil
 	}
-	if ok, err := g.pinned(ctx, msg.Person); ok || err != nil {
+	if ok, err := g.ownsListedName(ctx, msg.Person); ok || err != nil {
 		return ok, err
 	}
 	name := strings.ToLower(msg.Username)
-	if !g.named(name) {
+	if !g.listsName(name) {
 		return false, nil
 	}
-	owner, err := g.store.Fact(ctx, bucket, g.key(name), g.now())
+	owner, err := g.store.Fact(ctx, bucket, g.nameKey(name), g.now())
 	if err != nil {
 		return false, fmt.Errorf("read the owner of @%s: %w", name, err)
 	}
 	if owner != "" {
 		return owner == msg.Person, nil
 	}
-	told, err := g.pinning(ctx, msg, name)
+	told, err := g.pinName(ctx, msg, name)
 	if err != nil {
 		return false, err
 	}
-	told.FactsIf = []bot.Fact{{Bucket: bucket, Key: g.key(name), Value: msg.Person}}
+	told.FactsIf = []bot.Fact{{Bucket: bucket, Key: g.nameKey(name), Value: msg.Person}}
 	applied, err := g.store.Apply(ctx, &told)
 	if err != nil {
 		return false, fmt.Errorf("pin @%s: %w", name, err)
@@ -232,38 +232,38 @@ func (g *Guard) listedPerson(ctx context.Context, msg *bot.Message) (bool, error
 	if len(applied.Set) == 1 && applied.Set[0] {
 		return true, nil
 	}
-	owner, err = g.store.Fact(ctx, bucket, g.key(name), g.now())
+	owner, err = g.store.Fact(ctx, bucket, g.nameKey(name), g.now())
 	if err != nil {
 		return false, fmt.Errorf("read the owner of @%s: %w", name, err)
 	}
 	return owner == msg.Person, nil // their own, when two of their first messages came at once
 }
 
-// named reports whether a name, in lower case, is listed.
-func (g *Guard) named(name string) bool {
+// listsName reports whether a name, in lower case, is listed.
+func (g *Guard) listsName(name string) bool {
 	return name != "" && slices.ContainsFunc(g.opts.Users, func(u string) bool {
 		return strings.ToLower(u) == "@"+name
 	})
 }
 
-// pinned reports whether a person owns a listed name.
-func (g *Guard) pinned(ctx context.Context, person string) (bool, error) {
-	facts, err := g.store.FactsOf(ctx, bucket, g.key(""), g.now())
+// ownsListedName reports whether a person owns a listed name.
+func (g *Guard) ownsListedName(ctx context.Context, person string) (bool, error) {
+	facts, err := g.store.FactsOf(ctx, bucket, g.nameKey(""), g.now())
 	if err != nil {
 		return false, fmt.Errorf("read pinned names: %w", err)
 	}
 	for _, f := range facts {
-		if f.Value == person && g.named(strings.TrimPrefix(f.Key, g.key(""))) {
+		if f.Value == person && g.listsName(strings.TrimPrefix(f.Key, g.nameKey(""))) {
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-func (g *Guard) key(name string) string { return g.opts.Channel + "/" + name }
+func (g *Guard) nameKey(name string) string { return g.opts.Channel + "/" + name }
 
-// chat merges the configuration of a chat with that of its topic.
-func (g *Guard) chat(place bot.Place) Chat {
+// chatOptions merges the configuration of a chat with that of its topic.
+func (g *Guard) chatOptions(place bot.Place) Chat {
 	if !place.Ordinary() { // another chat, even if its id is the same
 		return Chat{}
 	}
@@ -294,7 +294,7 @@ func (g *Guard) chat(place bot.Place) Chat {
 
 // Rules implements turn.Guard.
 func (g *Guard) Rules(place bot.Place) turn.Rules {
-	c := g.chat(place)
+	c := g.chatOptions(place)
 	r := turn.Rules{System: c.System}
 	if place.Ordinary() {
 		r.SharedSession, r.AnyMessage = g.opts.SharedSession, g.opts.AnyMessage
@@ -307,19 +307,19 @@ func (g *Guard) Rules(place bot.Place) turn.Rules {
 	}
 	channel, own := g.opts.AllowedTools, c.AllowedTools
 	if len(channel) > 0 || len(own) > 0 {
-		r.Allowed = func(tool string) bool { return offers(channel, tool) && offers(own, tool) }
+		r.Allowed = func(tool string) bool { return allowsTool(channel, tool) && allowsTool(own, tool) }
 	}
 	return r
 }
 
-// offers reports whether an allowlist contains a tool; an empty one contains all.
-func offers(list []string, tool string) bool {
+// allowsTool reports whether an allowlist contains a tool; an empty one contains all.
+func allowsTool(list []string, tool string) bool {
 	return len(list) == 0 || slices.Contains(list, tool)
 }
 
 // Rights returns who may decide questions in a place.
 func (g *Guard) Rights(ctx context.Context, place bot.Place, _ string) (approval.Rights, error) {
-	r := g.configured(place)
+	r := g.configuredRights(place)
 	list, err := g.People(ctx, place)
 	if err != nil {
 		return approval.Rights{}, err
@@ -342,16 +342,16 @@ func (g *Guard) Reach(ctx context.Context, place bot.Place, caller string) (bool
 	if !place.Ordinary() {
 		return false, nil // a question would be read by people who have nothing to do with the bot
 	}
-	if g.configured(place).Reach(caller) {
+	if g.configuredRights(place).Reach(caller) {
 		return true, nil
 	}
 	r, err := g.Rights(ctx, place, "")
 	return err == nil && r.Reach(caller), err
 }
 
-// configured are the rights that the configuration gives.
-func (g *Guard) configured(place bot.Place) approval.Rights {
-	c := g.chat(place)
+// configuredRights are the rights that the configuration gives.
+func (g *Guard) configuredRights(place bot.Place) approval.Rights {
+	c := g.chatOptions(place)
 	r := approval.Rights{Required: max(1, g.opts.ApprovalsRequired), Requester: g.opts.ApprovalByRequester}
 	if c.ApprovalsRequired > 0 {
 		r.Required = c.ApprovalsRequired
@@ -371,7 +371,7 @@ func (g *Guard) configured(place bot.Place) approval.Rights {
 func (g *Guard) Admins() []string {
 	names := g.Operators()
 	for i, id := range names {
-		if e, ok := g.remembered(id); ok && e.Name != "" {
+		if e, ok := g.rememberedEntry(id); ok && e.Name != "" {
 			names[i] = texts.Named(e.Name)
 		}
 	}

@@ -62,33 +62,33 @@ type done struct {
 func (d *Admissions) People(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg := call.Message
 	if msg.Place.Group {
-		return answer(call, bot.Content{Text: d.guard.words.PeopleInPrivate(msg.Language)}), nil
+		return call.Reply(bot.Content{Text: d.guard.words.PeopleInPrivate(msg.Language)}), nil
 	}
-	content, err := d.list(ctx, msg, 0, "")
+	content, err := d.listPage(ctx, msg, 0, "")
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	return answer(call, content), nil
+	return call.Reply(content), nil
 }
 
 // Admit answers /admit ID [ROLE]. The caller is an admin.
 func (d *Admissions) Admit(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.guard.words
 	words := strings.Fields(msg.Args)
-	if len(words) == 0 || len(words) > 2 || !identifier(words[0]) {
-		return answer(call, bot.Content{Text: w.AdmitHelp(msg.Language)}), nil
+	if len(words) == 0 || len(words) > 2 || !isTelegramID(words[0]) {
+		return call.Reply(bot.Content{Text: w.AdmitHelp(msg.Language)}), nil
 	}
 	role := User
 	if len(words) == 2 {
 		if role = Role(strings.ToLower(words[1])); role.rank() == 0 {
-			return answer(call, bot.Content{Text: w.AdmitHelp(msg.Language)}), nil
+			return call.Reply(bot.Content{Text: w.AdmitHelp(msg.Language)}), nil
 		}
 	}
-	return d.answered(call, func() (done, error) {
+	return d.replyWithEffect(call, func() (done, error) {
 		if strings.HasPrefix(words[0], "-") {
 			return d.admitGroup(ctx, msg, words[0])
 		}
-		return d.admit(ctx, msg, words[0], role)
+		return d.admitPerson(ctx, msg, words[0], role)
 	})
 }
 
@@ -96,40 +96,32 @@ func (d *Admissions) Admit(ctx context.Context, call *turn.Call) (turn.Effect, e
 func (d *Admissions) Remove(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg := call.Message
 	id := strings.TrimSpace(msg.Args)
-	if !identifier(id) {
-		return answer(call, bot.Content{Text: d.guard.words.RemoveHelp(msg.Language)}), nil
+	if !isTelegramID(id) {
+		return call.Reply(bot.Content{Text: d.guard.words.RemoveHelp(msg.Language)}), nil
 	}
-	return d.answered(call, func() (done, error) { return d.remove(ctx, msg, id) })
+	return d.replyWithEffect(call, func() (done, error) { return d.removeEntry(ctx, msg, id) })
 }
 
-// answered returns the Effect of a command with its reply.
-func (d *Admissions) answered(call *turn.Call, work func() (done, error)) (turn.Effect, error) {
+// replyWithEffect returns the Effect of a command with its reply.
+func (d *Admissions) replyWithEffect(call *turn.Call, work func() (done, error)) (turn.Effect, error) {
 	out, err := work()
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	e := answer(call, bot.Content{Text: out.text, Entities: render.Inert(out.text)})
+	e := call.Reply(bot.Content{Text: out.text, Entities: render.Inert(out.text)})
 	e.Change.Send = append(e.Change.Send, out.effect.Change.Send...)
 	e.Change.Facts, e.Change.Lanes, e.Stop, e.Then = out.effect.Change.Facts, out.effect.Change.Lanes, out.effect.Stop, out.effect.Then
 	return e, nil
 }
 
-func answer(call *turn.Call, content bot.Content) turn.Effect {
-	row := bot.Row{Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply, Content: content}
-	if row.Place.Group {
-		row.ReplyTo = call.Message.Message
-	}
-	return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}
-}
-
-// identifier reports whether a word is the id of a person or group: Telegram's ids have at most 52 bits.
-func identifier(word string) bool {
+// isTelegramID reports whether a word is the id of a person or group: Telegram's ids have at most 52 bits.
+func isTelegramID(word string) bool {
 	n, err := strconv.ParseInt(word, 10, 64)
 	return err == nil && n != 0 && n < 1<<52 && n > -1<<52 && strconv.FormatInt(n, 10) == word
 }
 
-// admit assigns a role to a person.
-func (d *Admissions) admit(ctx context.Context, msg *bot.Message, id string, role Role) (done, error) {
+// admitPerson assigns a role to a person.
+func (d *Admissions) admitPerson(ctx context.Context, msg *bot.Message, id string, role Role) (done, error) {
 	g, w, language := d.guard, d.guard.words.At(msg.Place), msg.Language
 	configured, key, err := g.configuredRole(ctx, id)
 	if err != nil {
@@ -143,7 +135,7 @@ func (d *Admissions) admit(ctx context.Context, msg *bot.Message, id string, rol
 		return done{}, err
 	}
 	if known && before.Role == role {
-		return done{text: w.AdmittedAlready(language, shown(before))}, nil
+		return done{text: w.AdmittedAlready(language, displayedPerson(before))}, nil
 	}
 	fewer, err := d.fewerAdmins(ctx, msg, id, before.Role)
 	if errors.Is(err, errLastAdmin) {
@@ -152,7 +144,7 @@ func (d *Admissions) admit(ctx context.Context, msg *bot.Message, id string, rol
 	if err != nil {
 		return done{}, err
 	}
-	s, err := d.told(ctx, msg.Place, id)
+	s, err := d.strangerOf(ctx, msg.Place, id)
 	if err != nil {
 		return done{}, err
 	}
@@ -160,11 +152,11 @@ func (d *Admissions) admit(ctx context.Context, msg *bot.Message, id string, rol
 	if s != nil {
 		e.Name = s.Name
 	}
-	out, err := d.stored(msg, "admit", e)
+	out, err := d.storeEntry(msg, "admit", e)
 	if fewer != nil {
 		out.effect.Change.Facts = append(out.effect.Change.Facts, *fewer)
 	}
-	out.text = w.Admitted(language, shown(e))
+	out.text = w.Admitted(language, displayedPerson(e))
 	if err == nil && s != nil && !known && g.opts.Private != nil { // a bot cannot begin a chat
 		to := g.opts.Private(id)
 		out.effect.Change.Send = []bot.Row{{
@@ -177,7 +169,7 @@ func (d *Admissions) admit(ctx context.Context, msg *bot.Message, id string, rol
 // admitGroup admits a group.
 func (d *Admissions) admitGroup(ctx context.Context, msg *bot.Message, id string) (done, error) {
 	g, w, language := d.guard, d.guard.words.At(msg.Place), msg.Language
-	if listed(g.opts.Chats, id) {
+	if containsID(g.opts.Chats, id) {
 		return done{text: w.GroupConfigured(language, id)}, nil
 	}
 	before, known, err := g.groupEntry(ctx, msg.Place, id)
@@ -185,9 +177,9 @@ func (d *Admissions) admitGroup(ctx context.Context, msg *bot.Message, id string
 		return done{}, err
 	}
 	if known {
-		return done{text: w.AdmittedAlready(language, shown(before))}, nil
+		return done{text: w.AdmittedAlready(language, displayedPerson(before))}, nil
 	}
-	s, err := d.told(ctx, msg.Place, id)
+	s, err := d.strangerOf(ctx, msg.Place, id)
 	if err != nil {
 		return done{}, err
 	}
@@ -195,22 +187,22 @@ func (d *Admissions) admitGroup(ctx context.Context, msg *bot.Message, id string
 	if s != nil {
 		e.Name = s.Name
 	}
-	out, err := d.stored(msg, "admit", e)
-	out.text = w.Admitted(language, shown(e))
+	out, err := d.storeEntry(msg, "admit", e)
+	out.text = w.Admitted(language, displayedPerson(e))
 	return out, err
 }
 
-// told returns what admins were told about a person or group; nil = nothing.
-func (d *Admissions) told(ctx context.Context, place bot.Place, id string) (*stranger, error) {
-	list, err := d.guard.strangers(ctx, personKey(place, id))
+// strangerOf returns what admins were told about a person or group; nil = nothing.
+func (d *Admissions) strangerOf(ctx context.Context, place bot.Place, id string) (*stranger, error) {
+	list, err := d.guard.listStrangers(ctx, personKey(place, id))
 	if s, ok := list[personKey(place, id)]; ok {
 		return &s, err
 	}
 	return nil, err
 }
 
-// stored returns the Effect that stores an entry.
-func (d *Admissions) stored(msg *bot.Message, verb string, e Entry) (done, error) {
+// storeEntry returns the Effect that stores an entry.
+func (d *Admissions) storeEntry(msg *bot.Message, verb string, e Entry) (done, error) {
 	f, err := e.fact(msg.Place)
 	if verb == "remove" {
 		f = e.key(msg.Place)
@@ -219,7 +211,7 @@ func (d *Admissions) stored(msg *bot.Message, verb string, e Entry) (done, error
 		return done{}, err
 	}
 	out := done{changed: true}
-	out.effect.Change.Facts = append([]bot.Fact{f}, d.guard.line(Event{Verb: verb, Entry: e, By: msg.Caller, Place: msg.Place, ID: msg.ID})...)
+	out.effect.Change.Facts = append([]bot.Fact{f}, d.guard.auditLine(Event{Verb: verb, Entry: e, By: msg.Caller, Place: msg.Place, ID: msg.ID})...)
 	out.effect.Then = func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
 		err := d.guard.Follow(ctx)
 		if d.guard.opts.Record != nil {
@@ -230,8 +222,8 @@ func (d *Admissions) stored(msg *bot.Message, verb string, e Entry) (done, error
 	return out, nil
 }
 
-// remove removes a person or a group, and ends their running work.
-func (d *Admissions) remove(ctx context.Context, msg *bot.Message, id string) (done, error) {
+// removeEntry removes a person or a group, and ends their running work.
+func (d *Admissions) removeEntry(ctx context.Context, msg *bot.Message, id string) (done, error) {
 	g, w, language, group := d.guard, d.guard.words, msg.Language, strings.HasPrefix(id, "-")
 	e, known, err := g.personEntry(ctx, msg.Place, id)
 	if group {
@@ -244,7 +236,7 @@ func (d *Admissions) remove(ctx context.Context, msg *bot.Message, id string) (d
 	switch {
 	case err != nil:
 		return done{}, err
-	case group && listed(g.opts.Chats, id):
+	case group && containsID(g.opts.Chats, id):
 		return done{text: w.GroupConfigured(language, id)}, nil
 	case !known && role != "":
 		return done{text: w.PersonConfigured(language, id, string(role), key)}, nil
@@ -258,23 +250,23 @@ func (d *Admissions) remove(ctx context.Context, msg *bot.Message, id string) (d
 	if err != nil {
 		return done{}, err
 	}
-	out, err := d.stored(msg, "remove", e)
+	out, err := d.storeEntry(msg, "remove", e)
 	if err != nil {
 		return done{}, err
 	}
 	if fewer != nil {
 		out.effect.Change.Facts = append(out.effect.Change.Facts, *fewer)
 	}
-	out.text = w.Removed(language, shown(e), role == "")
+	out.text = w.Removed(language, displayedPerson(e), role == "")
 	if role != "" { // the configured role remains
 		out.text += " " + w.PersonConfigured(language, id, string(role), key)
 		return out, nil
 	}
-	return out, d.end(ctx, msg.Place, e, &out.effect)
+	return out, d.endWork(ctx, msg.Place, e, &out.effect)
 }
 
-// end stops the running turns of a person or group. Waiting ones are refused when they are resumed.
-func (d *Admissions) end(ctx context.Context, place bot.Place, e Entry, effect *turn.Effect) error {
+// endWork stops the running turns of a person or group. Waiting ones are refused when they are resumed.
+func (d *Admissions) endWork(ctx context.Context, place bot.Place, e Entry, effect *turn.Effect) error {
 	lanes, err := d.lanes.Lanes(ctx, place.Channel, place.Bot, mostLanes)
 	if err != nil {
 		return err
@@ -294,7 +286,7 @@ func (d *Admissions) end(ctx context.Context, place bot.Place, e Entry, effect *
 	return nil
 }
 
-// shown converts an entry for display.
-func shown(e Entry) texts.Person {
+// displayedPerson converts an entry for display.
+func displayedPerson(e Entry) texts.Person {
 	return texts.Person{ID: e.ID, Group: e.Group, Name: e.Name, Role: string(e.Role), By: e.ByName, ByCode: e.By == "", At: e.At}
 }

@@ -41,8 +41,8 @@ type stranger struct {
 	At       time.Time `json:"at"`
 }
 
-// stranger refuses a person who is not admitted. In private they are told so, and the admins may admit them.
-func (g *Guard) stranger(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
+// refuseStranger refuses a person who is not admitted. In private they are told so, and the admins may admit them.
+func (g *Guard) refuseStranger(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
 	v := turn.Verdict{Reason: "person not in telegram.allowed_users"}
 	var err error
 	switch {
@@ -51,29 +51,29 @@ func (g *Guard) stranger(ctx context.Context, msg *bot.Message) (turn.Verdict, e
 	case !msg.Place.Group:
 		v.Reply, v.Once = g.words.Stranger(msg.Language, msg.Person), "stranger/"+msg.Caller
 		s := stranger{Name: msg.Name, Username: msg.Username, Language: msg.Language}
-		v.Change, err = g.tell(ctx, msg.Place, msg.Person, s, pressAdmit)
+		v.Change, err = g.tellAdmins(ctx, msg.Place, msg.Person, s, pressAdmit)
 	}
 	return v, err
 }
 
-// unlisted refuses whatever comes from a group that is not admitted. The group is told so when the bot joins it; the
+// refuseGroup refuses whatever comes from a group that is not admitted. The group is told so when the bot joins it; the
 // admins may admit the group once somebody in it wants something.
-func (g *Guard) unlisted(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
+func (g *Guard) refuseGroup(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
 	v := turn.Verdict{Reason: "group not in telegram.allowed_chats"}
 	var err error
 	switch {
 	case msg.Kind == bot.Member:
 		v.Reply, v.Once = g.words.Unlisted(msg.Language, msg.Place.Chat), "unlisted/"+msg.Place.ChatKey()
 	case msg.Kind == bot.Text && msg.Addressed && msg.Place.Ordinary():
-		v.Change, err = g.tell(ctx, msg.Place, msg.Place.Chat, stranger{Name: msg.Title}, pressGroup)
+		v.Change, err = g.tellAdmins(ctx, msg.Place, msg.Place.Chat, stranger{Name: msg.Title}, pressGroup)
 	}
 	return v, err
 }
 
-// tell has the admins told of a person or group that is not admitted: who it is and nothing of what they wrote, once in
+// tellAdmins has the admins told of a person or group that is not admitted: who it is and nothing of what they wrote, once in
 // strangerOnce, and of no more than MostStrangers in that time. The Change is refused with ErrConflict if they were told of
 // somebody else meanwhile.
-func (g *Guard) tell(ctx context.Context, place bot.Place, id string, s stranger, verb string) (bot.Change, error) {
+func (g *Guard) tellAdmins(ctx context.Context, place bot.Place, id string, s stranger, verb string) (bot.Change, error) {
 	if g.opts.Private == nil {
 		return bot.Change{}, nil
 	}
@@ -83,14 +83,14 @@ func (g *Guard) tell(ctx context.Context, place bot.Place, id string, s stranger
 	if err != nil {
 		return bot.Change{}, fmt.Errorf("read of whom admins were told last: %w", err)
 	}
-	before, err := g.strangers(ctx, key)
+	before, err := g.listStrangers(ctx, key)
 	if err != nil {
 		return bot.Change{}, err
 	}
 	if last, is := before[key]; is && now.Sub(last.At) < strangerOnce {
 		return bot.Change{}, nil
 	}
-	if before, err = g.strangers(ctx, all); err != nil {
+	if before, err = g.listStrangers(ctx, all); err != nil {
 		return bot.Change{}, err
 	}
 	today := 0
@@ -102,7 +102,7 @@ func (g *Guard) tell(ctx context.Context, place bot.Place, id string, s stranger
 	if today >= MostStrangers {
 		return bot.Change{}, nil
 	}
-	admins, err := g.admins(ctx, place)
+	admins, err := g.allAdmins(ctx, place)
 	if err != nil || len(admins) == 0 {
 		return bot.Change{}, err
 	}
@@ -133,8 +133,8 @@ func (g *Guard) tell(ctx context.Context, place bot.Place, id string, s stranger
 	return change, nil
 }
 
-// strangers lists whom admins were told of, by key.
-func (g *Guard) strangers(ctx context.Context, prefix string) (map[string]stranger, error) {
+// listStrangers lists whom admins were told of, by key.
+func (g *Guard) listStrangers(ctx context.Context, prefix string) (map[string]stranger, error) {
 	facts, err := g.store.FactsOf(ctx, strangerBucket, prefix, g.now())
 	if err != nil {
 		return nil, fmt.Errorf("read whom admins were told of: %w", err)
@@ -150,12 +150,12 @@ func (g *Guard) strangers(ctx context.Context, prefix string) (map[string]strang
 	return list, nil
 }
 
-// pinning is what goes with binding a configured name to the person who uses it first: the admins are told.
-func (g *Guard) pinning(ctx context.Context, msg *bot.Message, name string) (bot.Change, error) {
+// pinName is what goes with binding a configured name to the person who uses it first: the admins are told.
+func (g *Guard) pinName(ctx context.Context, msg *bot.Message, name string) (bot.Change, error) {
 	if g.opts.Private == nil {
 		return bot.Change{}, nil
 	}
-	admins, err := g.admins(ctx, msg.Place)
+	admins, err := g.allAdmins(ctx, msg.Place)
 	if err != nil {
 		return bot.Change{}, err
 	}
@@ -164,7 +164,7 @@ func (g *Guard) pinning(ctx context.Context, msg *bot.Message, name string) (bot
 	for _, admin := range admins {
 		to := g.opts.Private(admin)
 		change.Send = append(change.Send, bot.Row{
-			Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: "pinned/" + g.key(name) + "/" + msg.Person + "/" + admin,
+			Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: "pinned/" + g.nameKey(name) + "/" + msg.Person + "/" + admin,
 			Content: bot.Content{Text: text, Entities: render.Inert(text)},
 		})
 	}

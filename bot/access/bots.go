@@ -49,7 +49,7 @@ func (g *Guard) otherBot(ctx context.Context, msg *bot.Message) (turn.Verdict, e
 	if silent != "" {
 		return turn.Verdict{Reason: "a bot that wrote too often"}, nil
 	}
-	left, err := g.slot(ctx, pairBucket, chat+msg.Person+"/", mostOfPair, msg.ID, pairFor)
+	left, err := g.takeSlot(ctx, pairBucket, chat+msg.Person+"/", mostOfPair, msg.ID, pairFor)
 	if err != nil {
 		return turn.Verdict{}, err
 	}
@@ -57,14 +57,14 @@ func (g *Guard) otherBot(ctx context.Context, msg *bot.Message) (turn.Verdict, e
 		f := bot.Fact{Bucket: silenceBucket, Key: chat + msg.Person, Value: msg.ID, Expires: g.now().Add(pairFor)}
 		return turn.Verdict{Reason: "a bot that wrote too often", Change: bot.Change{Facts: []bot.Fact{f}}}, nil
 	}
-	if left, err = g.slot(ctx, chainBucket, chat, o.Depth, msg.ID, chainFor); err != nil || left < 0 {
+	if left, err = g.takeSlot(ctx, chainBucket, chat, o.Depth, msg.ID, chainFor); err != nil || left < 0 {
 		return turn.Verdict{Reason: "too many messages of bots in a row"}, err
 	}
-	return turn.Verdict{OK: true, Allowed: g.tools(User)}, nil
+	return turn.Verdict{OK: true, Allowed: g.toolsOf(User)}, nil
 }
 
-// broken ends the row of messages of bots in a chat where a person says something.
-func (g *Guard) broken(ctx context.Context, msg *bot.Message) error {
+// endBotChain ends the row of messages of bots in a chat where a person says something.
+func (g *Guard) endBotChain(ctx context.Context, msg *bot.Message) error {
 	if !g.opts.Bots.On || !msg.Place.Group || msg.Kind != bot.Text {
 		return nil
 	}
@@ -82,9 +82,9 @@ func (g *Guard) broken(ctx context.Context, msg *bot.Message) error {
 	return nil
 }
 
-// slot takes one of n places below a prefix for a message, and says how many are left; below 0 there was none. Only one
+// takeSlot takes one of n places below a prefix for a message, and says how many are left; below 0 there was none. Only one
 // message has a place, whichever process reads it, and one that is read again keeps its own.
-func (g *Guard) slot(ctx context.Context, bucket, prefix string, n int, id string, lasts time.Duration) (left int, err error) {
+func (g *Guard) takeSlot(ctx context.Context, bucket, prefix string, n int, id string, lasts time.Duration) (left int, err error) {
 	taken, err := g.store.FactsOf(ctx, bucket, prefix, g.now())
 	if err != nil {
 		return 0, fmt.Errorf("read %s: %w", bucket, err)

@@ -31,11 +31,11 @@ func (a account) fact(place bot.Place, connection string) (bot.Fact, error) {
 	return bot.Fact{Bucket: businessBucket, Key: businessKey(place, connection), Value: string(value)}, nil
 }
 
-// connection records that a person has connected the bot to their business account, or disconnected it, and tells them
+// recordConnection records that a person has connected the bot to their business account, or disconnected it, and tells them
 // what follows.
-func (g *Guard) connection(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
+func (g *Guard) recordConnection(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
 	v := turn.Verdict{Reason: "a business account: " + msg.Status}
-	role, err := g.role(ctx, msg)
+	role, err := g.roleOf(ctx, msg)
 	if err != nil {
 		return v, err
 	}
@@ -52,20 +52,20 @@ func (g *Guard) connection(ctx context.Context, msg *bot.Message) (turn.Verdict,
 	return v, nil
 }
 
-// business decides about a message in a chat of a business account. It is answered if the account's owner is admitted.
+// admitToBusiness decides about a message in a chat of a business account. It is answered if the account's owner is admitted.
 // The owner pays. The sender, whom the bot does not know, has no tools.
-func (g *Guard) business(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
+func (g *Guard) admitToBusiness(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
 	if msg.Kind != bot.Text || msg.Caller == "" {
 		return turn.Verdict{Reason: "not a message of a person"}, nil
 	}
-	a, err := g.account(ctx, msg.Place)
+	a, err := g.businessAccount(ctx, msg.Place)
 	if err != nil {
 		return turn.Verdict{}, err
 	}
 	if a.Owner == "" || a.State != connectedState {
 		return turn.Verdict{Reason: "a business account that is not connected"}, nil
 	}
-	role, err := g.role(ctx, &bot.Message{Kind: bot.Text, Place: msg.Place, Person: a.Owner})
+	role, err := g.roleOf(ctx, &bot.Message{Kind: bot.Text, Place: msg.Place, Person: a.Owner})
 	if err != nil {
 		return turn.Verdict{}, err
 	}
@@ -77,8 +77,8 @@ func (g *Guard) business(ctx context.Context, msg *bot.Message) (turn.Verdict, e
 	}, nil
 }
 
-// account returns the account of a chat. One that was connected before this was known is asked for, once.
-func (g *Guard) account(ctx context.Context, place bot.Place) (a account, err error) {
+// businessAccount returns the account of a chat. One that was connected before this was known is asked for, once.
+func (g *Guard) businessAccount(ctx context.Context, place bot.Place) (a account, err error) {
 	connection := place.Business()
 	value, err := g.store.Fact(ctx, businessBucket, businessKey(place, connection), g.now())
 	if err != nil {

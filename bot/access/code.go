@@ -54,7 +54,7 @@ func Redeems(text, code string) bool {
 // CodeHash of a code that somebody was shown before the process began, and that is valid as well; "" = there is none.
 func (g *Guard) Offer(ctx context.Context, owner, shown string) (code string, err error) {
 	place := bot.Place{Channel: g.opts.Channel, Bot: g.opts.Bot}
-	admins, err := g.admins(ctx, place)
+	admins, err := g.allAdmins(ctx, place)
 	if err != nil {
 		return "", err
 	}
@@ -62,7 +62,7 @@ func (g *Guard) Offer(ctx context.Context, owner, shown string) (code string, er
 	if err != nil {
 		return "", fmt.Errorf("read codes: %w", err)
 	}
-	lives, err := g.living(ctx)
+	lives, err := g.livingProcesses(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -88,8 +88,8 @@ func (g *Guard) Offer(ctx context.Context, owner, shown string) (code string, er
 	return code, nil
 }
 
-// living returns which processes run now.
-func (g *Guard) living(ctx context.Context) (func(owner string) bool, error) {
+// livingProcesses returns which processes run now.
+func (g *Guard) livingProcesses(ctx context.Context) (func(owner string) bool, error) {
 	if g.opts.Living == nil {
 		return func(string) bool { return true }, nil
 	}
@@ -106,14 +106,14 @@ func CodeHash(code string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// redeem makes the sender of /start CODE the first admin. tried is false when no code is valid: the message is one like
+// redeemCode makes the sender of /start CODE the first admin. tried is false when no code is valid: the message is one like
 // any other then.
-func (g *Guard) redeem(ctx context.Context, msg *bot.Message, code string) (v turn.Verdict, tried bool, err error) {
-	codes, err := g.codes(ctx, msg.Place)
+func (g *Guard) redeemCode(ctx context.Context, msg *bot.Message, code string) (v turn.Verdict, tried bool, err error) {
+	codes, err := g.validCodes(ctx, msg.Place)
 	if err != nil || len(codes) == 0 {
 		return turn.Verdict{}, false, err
 	}
-	left, err := g.slot(ctx, tryBucket, personKey(msg.Place, msg.Person)+"/", codeTries, msg.ID, tryFor)
+	left, err := g.takeSlot(ctx, tryBucket, personKey(msg.Place, msg.Person)+"/", codeTries, msg.ID, tryFor)
 	if err != nil {
 		return turn.Verdict{}, true, err
 	}
@@ -127,15 +127,15 @@ func (g *Guard) redeem(ctx context.Context, msg *bot.Message, code string) (v tu
 	if right == 0 {
 		return turn.Verdict{Reason: "wrong code", Reply: g.words.CodeWrong(msg.Language, left)}, true, nil
 	}
-	mine, err := g.take(ctx, msg, CodeHash(code))
+	mine, err := g.takeCode(ctx, msg, CodeHash(code))
 	if err != nil || !mine {
 		return turn.Verdict{Reason: "the code was used", Reply: g.words.CodeWrong(msg.Language, left)}, true, err
 	}
-	return turn.Verdict{OK: true, Admin: true, Allowed: g.tools(Admin)}, true, g.crown(ctx, msg, codes)
+	return turn.Verdict{OK: true, Admin: true, Allowed: g.toolsOf(Admin)}, true, g.storeFirstAdmin(ctx, msg, codes)
 }
 
-// codes are those that are valid.
-func (g *Guard) codes(ctx context.Context, place bot.Place) ([]bot.Fact, error) {
+// validCodes are those that are valid.
+func (g *Guard) validCodes(ctx context.Context, place bot.Place) ([]bot.Fact, error) {
 	list, err := g.store.FactsOf(ctx, codeBucket, personKey(place, ""), g.now())
 	if err != nil {
 		return nil, fmt.Errorf("read codes: %w", err)
@@ -143,7 +143,7 @@ func (g *Guard) codes(ctx context.Context, place bot.Place) ([]bot.Fact, error) 
 	if len(list) == 0 {
 		return nil, nil
 	}
-	lives, err := g.living(ctx)
+	lives, err := g.livingProcesses(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -156,8 +156,8 @@ func (g *Guard) codes(ctx context.Context, place bot.Place) ([]bot.Fact, error) 
 	return valid, nil
 }
 
-// take reports whether the person is the one who uses the code: only one is.
-func (g *Guard) take(ctx context.Context, msg *bot.Message, hash string) (bool, error) {
+// takeCode reports whether the person is the one who uses the code: only one is.
+func (g *Guard) takeCode(ctx context.Context, msg *bot.Message, hash string) (bool, error) {
 	f := bot.Fact{Bucket: usedBucket, Key: personKey(msg.Place, hash), Value: msg.Person, Expires: g.now().Add(usedFor)}
 	applied, err := g.store.Apply(ctx, &bot.Change{FactsIf: []bot.Fact{f}})
 	if err != nil || applied.Set[0] {
@@ -167,8 +167,8 @@ func (g *Guard) take(ctx context.Context, msg *bot.Message, hash string) (bool, 
 	return by == msg.Person, err // their own, when the process died before it could make them admin
 }
 
-// crown stores the first admin and ends all codes.
-func (g *Guard) crown(ctx context.Context, msg *bot.Message, codes []bot.Fact) error {
+// storeFirstAdmin stores the first admin and ends all codes.
+func (g *Guard) storeFirstAdmin(ctx context.Context, msg *bot.Message, codes []bot.Fact) error {
 	e := Entry{ID: msg.Person, Role: Admin, Name: msg.Name, At: g.now().UTC()}
 	f, err := e.fact(msg.Place)
 	if err != nil {
@@ -178,7 +178,7 @@ func (g *Guard) crown(ctx context.Context, msg *bot.Message, codes []bot.Fact) e
 	for _, code := range codes {
 		change.Facts = append(change.Facts, bot.Fact{Bucket: code.Bucket, Key: code.Key})
 	}
-	change.Facts = append(change.Facts, g.line(Event{Verb: "admit", Entry: e, By: msg.Caller, Place: msg.Place, ID: msg.ID})...)
+	change.Facts = append(change.Facts, g.auditLine(Event{Verb: "admit", Entry: e, By: msg.Caller, Place: msg.Place, ID: msg.ID})...)
 	if _, err := g.store.Apply(ctx, &change); err != nil {
 		return fmt.Errorf("store the first admin: %w", err)
 	}
@@ -188,8 +188,8 @@ func (g *Guard) crown(ctx context.Context, msg *bot.Message, codes []bot.Fact) e
 	return g.Follow(ctx)
 }
 
-// line is what the record says of an event.
-func (g *Guard) line(e Event) []bot.Fact {
+// auditLine is what the record says of an event.
+func (g *Guard) auditLine(e Event) []bot.Fact {
 	if g.opts.Line == nil {
 		return nil
 	}

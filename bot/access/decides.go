@@ -8,7 +8,7 @@ import (
 )
 
 // EverybodyDecides reports whether people may decide what they asked for themselves, by the configuration of a place.
-func (g *Guard) EverybodyDecides(place bot.Place) bool { return g.configured(place).Everybody() }
+func (g *Guard) EverybodyDecides(place bot.Place) bool { return g.configuredRights(place).Everybody() }
 
 // Deciders returns the ids of those who may decide what others ask for and are no admins, as cached by this process.
 func (g *Guard) Deciders() []string {

@@ -28,7 +28,7 @@ func (d *Admissions) fewerAdmins(ctx context.Context, msg *bot.Message, id strin
 	if f.Was = &was; err != nil {
 		return nil, fmt.Errorf("read who is an admin: %w", err)
 	}
-	admins, err := d.guard.admins(ctx, msg.Place)
+	admins, err := d.guard.allAdmins(ctx, msg.Place)
 	if err != nil {
 		return nil, err
 	}

@@ -26,26 +26,26 @@ const Prefix = "p1"
 func (d *Admissions) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	g, w, msg := d.guard, d.guard.words, call.Message
 	parts := strings.Split(msg.Data, ":")[1:]
-	admins, err := g.admins(ctx, msg.Place)
+	admins, err := g.allAdmins(ctx, msg.Place)
 	if err != nil {
 		return turn.Effect{}, err
 	}
 	if msg.Caller == "" || !slices.Contains(admins, msg.Person) {
-		return toast(msg, w.AdminsOnly(msg.Language, g.Admins()), true), nil
+		return toastReply(msg, w.AdminsOnly(msg.Language, g.Admins()), true), nil
 	}
-	if len(parts) == 2 && (parts[0] == pressAdmit || parts[0] == pressGroup) && identifier(parts[1]) {
-		return d.decided(ctx, msg, parts[0], parts[1])
+	if len(parts) == 2 && (parts[0] == pressAdmit || parts[0] == pressGroup) && isTelegramID(parts[1]) {
+		return d.decideStranger(ctx, msg, parts[0], parts[1])
 	}
 	id, page, ok := listChoice(parts)
 	switch {
 	case !ok:
-		return toast(msg, w.UnknownQuestion(msg.Language), true), nil
+		return toastReply(msg, w.UnknownQuestion(msg.Language), true), nil
 	case id != "":
-		return d.removed(ctx, msg, id, page)
+		return d.pressRemoved(ctx, msg, id, page)
 	}
-	e := toast(msg, "", false)
-	content, err := d.list(ctx, msg, page, "")
-	e.Change.Send = append(e.Change.Send, redrawn(msg, content)...)
+	e := toastReply(msg, "", false)
+	content, err := d.listPage(ctx, msg, page, "")
+	e.Change.Send = append(e.Change.Send, redrawMessage(msg, content)...)
 	return e, err
 }
 
@@ -53,7 +53,7 @@ func (d *Admissions) Press(ctx context.Context, call *turn.Call) (turn.Effect, e
 func listChoice(parts []string) (id string, page int, ok bool) {
 	switch {
 	case len(parts) == 2 && parts[0] == pressPage:
-	case len(parts) == 3 && parts[0] == pressRemove && identifier(parts[1]):
+	case len(parts) == 3 && parts[0] == pressRemove && isTelegramID(parts[1]):
 		id = parts[1]
 	default:
 		return "", 0, false
@@ -62,63 +62,63 @@ func listChoice(parts []string) (id string, page int, ok bool) {
 	return id, page, err == nil && page >= 0
 }
 
-func toast(msg *bot.Message, text string, alert bool) turn.Effect {
+func toastReply(msg *bot.Message, text string, alert bool) turn.Effect {
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{{
 		Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: alert, Content: bot.Content{Text: text},
 	}}}}
 }
 
-// redrawn puts content into the message of a button.
-func redrawn(msg *bot.Message, content bot.Content) []bot.Row {
+// redrawMessage puts content into the message of a button.
+func redrawMessage(msg *bot.Message, content bot.Content) []bot.Row {
 	if msg.Message == "" {
 		return nil
 	}
 	return []bot.Row{{Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: content}}
 }
 
-// decided admits a stranger or a group; what admins were told becomes the record of it.
-func (d *Admissions) decided(ctx context.Context, msg *bot.Message, verb, id string) (turn.Effect, error) {
+// decideStranger admits a stranger or a group; what admins were told becomes the record of it.
+func (d *Admissions) decideStranger(ctx context.Context, msg *bot.Message, verb, id string) (turn.Effect, error) {
 	var out done
 	var err error
 	if verb == pressGroup {
 		out, err = d.admitGroup(ctx, msg, id)
 	} else {
-		out, err = d.admit(ctx, msg, id, User)
+		out, err = d.admitPerson(ctx, msg, id, User)
 	}
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	e := toast(msg, d.guard.words.Noted(msg.Language, 0), false)
+	e := toastReply(msg, d.guard.words.Noted(msg.Language, 0), false)
 	content := bot.Content{Text: out.text, Entities: render.Inert(out.text), Language: msg.Language}
-	e.Change.Send = append(append(e.Change.Send, redrawn(msg, content)...), out.effect.Change.Send...)
+	e.Change.Send = append(append(e.Change.Send, redrawMessage(msg, content)...), out.effect.Change.Send...)
 	e.Change.Facts, e.Then = out.effect.Change.Facts, out.effect.Then
 	return e, nil
 }
 
-// removed takes somebody off and draws the list again once they are.
-func (d *Admissions) removed(ctx context.Context, msg *bot.Message, id string, page int) (turn.Effect, error) {
-	out, err := d.remove(ctx, msg, id)
+// pressRemoved takes somebody off and draws the list again once they are.
+func (d *Admissions) pressRemoved(ctx context.Context, msg *bot.Message, id string, page int) (turn.Effect, error) {
+	out, err := d.removeEntry(ctx, msg, id)
 	if err != nil {
 		return turn.Effect{}, err
 	}
 	if !out.changed {
-		return toast(msg, out.text, true), nil
+		return toastReply(msg, out.text, true), nil
 	}
 	e := out.effect
-	e.Change.Send = toast(msg, "", false).Change.Send
+	e.Change.Send = toastReply(msg, "", false).Change.Send
 	then := e.Then
 	e.Then = func(ctx context.Context, applied *bot.Applied) (turn.Effect, error) {
 		if _, err := then(ctx, applied); err != nil {
 			return turn.Effect{}, err
 		}
-		content, err := d.list(ctx, msg, page, out.text)
-		return turn.Effect{Change: bot.Change{Send: redrawn(msg, content)}}, err
+		content, err := d.listPage(ctx, msg, page, out.text)
+		return turn.Effect{Change: bot.Change{Send: redrawMessage(msg, content)}}, err
 	}
 	return e, nil
 }
 
-// list is a page of who may talk to the bot. note stands below it.
-func (d *Admissions) list(ctx context.Context, msg *bot.Message, page int, note string) (bot.Content, error) {
+// listPage is a page of who may talk to the bot. note stands below it.
+func (d *Admissions) listPage(ctx context.Context, msg *bot.Message, page int, note string) (bot.Content, error) {
 	g, w, language := d.guard, d.guard.words.At(msg.Place), msg.Language
 	people, err := g.People(ctx, msg.Place)
 	if err != nil {
@@ -140,9 +140,9 @@ func (d *Admissions) list(ctx context.Context, msg *bot.Message, page int, note 
 	}
 	content := bot.Content{Language: language}
 	for i, e := range part {
-		list.Page = append(list.Page, shown(e))
+		list.Page = append(list.Page, displayedPerson(e))
 		content.Buttons = append(content.Buttons, []bot.Button{{
-			Label: w.RemoveButton(language, from+i+1, shown(e)), Data: Prefix + ":" + pressRemove + ":" + e.ID + ":" + strconv.Itoa(page), Style: "danger",
+			Label: w.RemoveButton(language, from+i+1, displayedPerson(e)), Data: Prefix + ":" + pressRemove + ":" + e.ID + ":" + strconv.Itoa(page), Style: "danger",
 		}})
 	}
 	var turns []bot.Button
@@ -163,7 +163,7 @@ func (d *Admissions) list(ctx context.Context, msg *bot.Message, page int, note 
 
 // fromFile lists whom the configuration admits.
 func (g *Guard) fromFile(ctx context.Context) ([]texts.Person, error) {
-	pins, err := g.store.FactsOf(ctx, bucket, g.key(""), g.now())
+	pins, err := g.store.FactsOf(ctx, bucket, g.nameKey(""), g.now())
 	if err != nil {
 		return nil, err
 	}
@@ -175,11 +175,11 @@ func (g *Guard) fromFile(ctx context.Context) ([]texts.Person, error) {
 		}
 		seen[id] = true
 		p := texts.Person{ID: id, Role: string(role)}
-		if e, ok := g.remembered(id); ok {
+		if e, ok := g.rememberedEntry(id); ok {
 			p.Name = e.Name
 		}
 		for _, f := range pins {
-			if "@"+strings.TrimPrefix(f.Key, g.key("")) == strings.ToLower(id) {
+			if "@"+strings.TrimPrefix(f.Key, g.nameKey("")) == strings.ToLower(id) {
 				p.ID, p.Name = f.Value, id
 			}
 		}

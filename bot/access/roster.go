@@ -29,8 +29,8 @@ func allRoles() []Role { return []Role{User, Approver, Admin} }
 // rank orders roles. A role unknown to this version has no rights.
 func (r Role) rank() int { return slices.Index(allRoles(), r) + 1 }
 
-// higher returns the role with more rights.
-func higher(a, b Role) Role {
+// higherRole returns the role with more rights.
+func higherRole(a, b Role) Role {
 	if b.rank() > a.rank() {
 		return b
 	}
@@ -91,7 +91,7 @@ func (e Entry) key(place bot.Place) bot.Fact {
 	return bot.Fact{Bucket: personBucket, Key: personKey(place, e.ID)}
 }
 
-func parse(key, value string, group bool) (Entry, error) {
+func parseEntry(key, value string, group bool) (Entry, error) {
 	e := Entry{Group: group, ID: key[strings.LastIndexByte(key, '/')+1:]}
 	if err := json.Unmarshal([]byte(value), &e); err != nil {
 		return e, fmt.Errorf("who is admitted, %s: %w", key, err)
@@ -101,15 +101,15 @@ func parse(key, value string, group bool) (Entry, error) {
 
 // personEntry returns what was granted to a person in the chat; ok is false if nothing was.
 func (g *Guard) personEntry(ctx context.Context, place bot.Place, id string) (e Entry, ok bool, err error) {
-	return g.entry(ctx, Entry{ID: id}.key(place), false)
+	return g.readEntry(ctx, Entry{ID: id}.key(place), false)
 }
 
 // groupEntry returns how a group was admitted in the chat; ok is false if it was not.
 func (g *Guard) groupEntry(ctx context.Context, place bot.Place, id string) (e Entry, ok bool, err error) {
-	return g.entry(ctx, Entry{ID: id, Group: true}.key(place), true)
+	return g.readEntry(ctx, Entry{ID: id, Group: true}.key(place), true)
 }
 
-func (g *Guard) entry(ctx context.Context, f bot.Fact, group bool) (e Entry, ok bool, err error) {
+func (g *Guard) readEntry(ctx context.Context, f bot.Fact, group bool) (e Entry, ok bool, err error) {
 	value, err := g.store.Fact(ctx, f.Bucket, f.Key, g.now())
 	if err != nil {
 		return e, false, fmt.Errorf("read who is admitted: %w", err)
@@ -117,28 +117,28 @@ func (g *Guard) entry(ctx context.Context, f bot.Fact, group bool) (e Entry, ok 
 	if value == "" {
 		return e, false, nil
 	}
-	e, err = parse(f.Key, value, group)
+	e, err = parseEntry(f.Key, value, group)
 	return e, err == nil, err
 }
 
 // People lists the people who were admitted in the chat, by name.
 func (g *Guard) People(ctx context.Context, place bot.Place) ([]Entry, error) {
-	return g.entries(ctx, personBucket, personKey(place, ""), false)
+	return g.readEntries(ctx, personBucket, personKey(place, ""), false)
 }
 
 // groupEntries lists the groups that were admitted in the chat, by name.
 func (g *Guard) groupEntries(ctx context.Context, place bot.Place) ([]Entry, error) {
-	return g.entries(ctx, groupBucket, groupPlace(place, "").ChatKey(), true)
+	return g.readEntries(ctx, groupBucket, groupPlace(place, "").ChatKey(), true)
 }
 
-func (g *Guard) entries(ctx context.Context, bucket, prefix string, group bool) ([]Entry, error) {
+func (g *Guard) readEntries(ctx context.Context, bucket, prefix string, group bool) ([]Entry, error) {
 	facts, err := g.store.FactsOf(ctx, bucket, prefix, g.now())
 	if err != nil {
 		return nil, fmt.Errorf("read who is admitted: %w", err)
 	}
 	list := make([]Entry, 0, len(facts))
 	for _, f := range facts {
-		e, err := parse(f.Key, f.Value, group)
+		e, err := parseEntry(f.Key, f.Value, group)
 		if err != nil {
 			return nil, err
 		}
@@ -165,8 +165,8 @@ func (g *Guard) Follow(ctx context.Context) error {
 	return nil
 }
 
-// remembered returns what Follow has read about a person.
-func (g *Guard) remembered(id string) (Entry, bool) {
+// rememberedEntry returns what Follow has read about a person.
+func (g *Guard) rememberedEntry(id string) (Entry, bool) {
 	known := g.known.Load()
 	if known == nil {
 		return Entry{}, false
@@ -175,8 +175,8 @@ func (g *Guard) remembered(id string) (Entry, bool) {
 	return e, ok
 }
 
-// admins returns the ids of all admins, those of the configuration first.
-func (g *Guard) admins(ctx context.Context, place bot.Place) ([]string, error) {
+// allAdmins returns the ids of all admins, those of the configuration first.
+func (g *Guard) allAdmins(ctx context.Context, place bot.Place) ([]string, error) {
 	list, err := g.People(ctx, place)
 	if err != nil {
 		return nil, err
@@ -217,7 +217,7 @@ func (g *Guard) configuredRole(ctx context.Context, id string) (role Role, key s
 	if role != "" {
 		return role, key, nil
 	}
-	if pinned, err := g.pinned(ctx, id); err != nil || !pinned {
+	if pinned, err := g.ownsListedName(ctx, id); err != nil || !pinned {
 		return "", "", err
 	}
 	return User, "telegram.allowed_users", nil

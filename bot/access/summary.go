@@ -8,11 +8,11 @@ import (
 
 // Summary returns a line about who may talk, for the start of the program.
 func (g *Guard) Summary() string {
-	people := count(g.opts.Users, "person", "people")
+	people := countInWords(g.opts.Users, "person", "people")
 	if slices.Contains(g.opts.Users, Everyone) {
 		people = "EVERYONE (all people)"
 	}
-	admins := count(g.opts.Admins, "admin", "admins")
+	admins := countInWords(g.opts.Admins, "admin", "admins")
 	switch {
 	case people == "" && admins == "":
 		people = "nobody"
@@ -22,9 +22,9 @@ func (g *Guard) Summary() string {
 		people += " and " + admins
 	}
 	if known := g.known.Load(); known != nil && len(*known) > 0 {
-		people += ", " + count(slices.Collect(maps.Keys(*known)), "person", "people") + " by the chat"
+		people += ", " + countInWords(slices.Collect(maps.Keys(*known)), "person", "people") + " by the chat"
 	}
-	groups := count(g.opts.Chats, "group", "groups")
+	groups := countInWords(g.opts.Chats, "group", "groups")
 	switch {
 	case slices.Contains(g.opts.Chats, Everyone):
 		groups = "ALL GROUPS"
@@ -34,8 +34,8 @@ func (g *Guard) Summary() string {
 	return people + ", " + groups
 }
 
-// count returns the length of a list in words; "" if it is empty.
-func count(list []string, one, many string) string {
+// countInWords returns the length of a list in words; "" if it is empty.
+func countInWords(list []string, one, many string) string {
 	switch len(list) {
 	case 0:
 		return ""

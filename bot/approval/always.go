@@ -57,12 +57,12 @@ func ruleChoice(data string, offers int) (choice string, i int, ok bool) {
 		(choice == showRule || choice == storeRule)
 }
 
-// standing guides an admin through storing a rule: it shows the offers, then the exact rule, which has to be confirmed.
-func (b *Broker) standing(
+// guideToRule guides an admin through storing a rule: it shows the offers, then the exact rule, which has to be confirmed.
+func (b *Broker) guideToRule(
 	ctx context.Context, a *bot.Approval, msg *bot.Message, data string, say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
 	w := b.deps.Words
-	info, err := read(a)
+	info, err := readGrant(a)
 	if err != nil {
 		return turn.Effect{}, err
 	}
@@ -75,75 +75,75 @@ func (b *Broker) standing(
 	case !slices.Contains(rights.Admins, msg.Caller):
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(w.AdminsStore(msg.Language), true)}}}, nil
 	case a.State != bot.Open || !a.Expires.After(b.deps.Now()):
-		return b.decide(ctx, a, msg, bot.Denied, bot.Once, say) // the row says that the question is decided
+		return b.decideQuestion(ctx, a, msg, bot.Denied, bot.Once, say) // the row says that the question is decided
 	case !ok || len(info.Question.Offers) == 0:
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(w.UnknownQuestion(msg.Language), true)}}}, nil
 	case choice == storeRule:
-		return b.store(ctx, a, msg, info, info.Question.Offers[i], say)
+		return b.approveWithRules(ctx, a, msg, info, info.Question.Offers[i], say)
 	}
 	var card bot.Content
 	switch {
 	case choice == hideRule:
-		card, _, err = b.card(a)
+		card, _, err = b.questionCard(a)
 	case i < 0 && len(info.Question.Offers) > 1:
 		card = b.chooseCard(a, info)
 	default:
 		card, err = b.ruleCard(ctx, a, info, max(i, 0))
 	}
-	return turn.Effect{Change: bot.Change{Send: []bot.Row{say("", false), b.edit(a, card)}}}, err
+	return turn.Effect{Change: bot.Change{Send: []bot.Row{say("", false), b.editCard(a, card)}}}, err
 }
 
-// store approves the call and stores the rules of an offer.
-func (b *Broker) store(
+// approveWithRules approves the call and stores the rules of an offer.
+func (b *Broker) approveWithRules(
 	ctx context.Context, a *bot.Approval, msg *bot.Message, info body, o policy.Offer,
 	say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
-	e, err := b.decide(ctx, a, msg, bot.Approved, bot.Always, say)
+	e, err := b.decideQuestion(ctx, a, msg, bot.Approved, bot.Always, say)
 	if err != nil || len(e.Change.Decide) == 0 || e.Change.Decide[0].State != bot.Approved {
 		return e, err // only one of several approvals: nothing is stored yet
 	}
 	var events []RuleEvent
 	for _, g := range o.Grants {
-		if err := b.keep(a, msg, info, g, &e.Change, &events); err != nil {
+		if err := b.addGrant(a, msg, info, g, &e.Change, &events); err != nil {
 			return e, err
 		}
 	}
-	b.recorded(&e, events)
+	b.recordEvents(&e, events)
 	return e, nil
 }
 
-// whole approves the call, and in this conversation every later one of its tool, or what goes to its host.
-func (b *Broker) whole(
+// approveForSession approves the call, and in this conversation every later one of its tool, or what goes to its host.
+func (b *Broker) approveForSession(
 	ctx context.Context, a *bot.Approval, msg *bot.Message, say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
-	info, err := read(a)
+	info, err := readGrant(a)
 	if err != nil {
 		return turn.Effect{}, err
 	}
 	if info.Question.Whole == nil || a.Needed > 1 {
-		return b.unknown(msg), nil
+		return b.refuseButton(msg), nil
 	}
 	scope := bot.Tool
 	if info.Question.Whole.Kind == policy.GrantHost {
 		scope = bot.Host
 	}
-	e, err := b.decide(ctx, a, msg, bot.Approved, scope, say)
+	e, err := b.decideQuestion(ctx, a, msg, bot.Approved, scope, say)
 	if err != nil || len(e.Change.Decide) == 0 || e.Change.Decide[0].State != bot.Approved {
 		return e, err
 	}
 	var events []RuleEvent
-	if err := b.keep(a, msg, info, *info.Question.Whole, &e.Change, &events); err != nil {
+	if err := b.addGrant(a, msg, info, *info.Question.Whole, &e.Change, &events); err != nil {
 		return e, err
 	}
-	b.recorded(&e, events)
+	b.recordEvents(&e, events)
 	return e, nil
 }
 
-// keep adds a standing approval to a change.
-func (b *Broker) keep(
+// addGrant adds a standing approval to a change.
+func (b *Broker) addGrant(
 	a *bot.Approval, msg *bot.Message, info body, g policy.Grant, change *bot.Change, events *[]RuleEvent,
 ) error {
-	stored := Grant{Grant: g, Root: info.Question.Dir, By: msg.Caller, Name: name(msg), At: b.deps.Now().UTC()}
+	stored := Grant{Grant: g, Root: info.Question.Dir, By: msg.Caller, Name: signature(msg), At: b.deps.Now().UTC()}
 	f, err := grantFact(a.Place.ChatKey(), stored)
 	if err != nil {
 		return err
@@ -156,8 +156,8 @@ func (b *Broker) keep(
 	return nil
 }
 
-// recorded stores the events with the change, and has them recorded once it is stored.
-func (b *Broker) recorded(e *turn.Effect, events []RuleEvent) {
+// recordEvents stores the events with the change, and has them recorded once it is stored.
+func (b *Broker) recordEvents(e *turn.Effect, events []RuleEvent) {
 	if b.deps.Line == nil || len(events) == 0 {
 		return
 	}
@@ -184,7 +184,7 @@ func (b *Broker) chooseCard(a *bot.Approval, info body) bot.Content {
 	for i, o := range offers {
 		lines[i] = strconv.Itoa(i+1) + ". " + w.Offer(lang, o, info.Question.Dir)
 	}
-	content := framed(w.ChooseHead(lang), render.Cut(strings.Join(lines, "\n"), cardLength), w.ChooseFoot(lang), "")
+	content := frameCode(w.ChooseHead(lang), render.Cut(strings.Join(lines, "\n"), cardLength), w.ChooseFoot(lang), "")
 	for i, o := range offers {
 		label := strconv.Itoa(i+1) + ". " + w.OfferLabel(lang, o, info.Question.Dir)
 		content.Buttons = append(content.Buttons, []bot.Button{{Label: label, Data: ruleData(a, showRule, i)}})
@@ -215,7 +215,7 @@ func (b *Broker) ruleCard(ctx context.Context, a *bot.Approval, info body, i int
 			}
 		}
 	}
-	n, examples, err := b.past(ctx, a, lang, offer.Grants)
+	n, examples, err := b.testOnPast(ctx, a, lang, offer.Grants)
 	if err != nil {
 		return bot.Content{}, err
 	}
@@ -223,7 +223,7 @@ func (b *Broker) ruleCard(ctx context.Context, a *bot.Approval, info body, i int
 		foot = append(foot, w.Past(lang, n, examples))
 	}
 	foot = append(foot, w.StoreFoot(lang))
-	content := framed(w.StoreHead(lang), render.Cut(strings.Join(rules, "\n"), cardLength), strings.Join(foot, "\n"),
+	content := frameCode(w.StoreHead(lang), render.Cut(strings.Join(rules, "\n"), cardLength), strings.Join(foot, "\n"),
 		"")
 	behind := hideRule
 	if len(info.Question.Offers) > 1 {
@@ -236,9 +236,9 @@ func (b *Broker) ruleCard(ctx context.Context, a *bot.Approval, info body, i int
 	return content, nil
 }
 
-// past tests grants on the recent questions of this bot: it returns how many of them they would have answered, and the
+// testOnPast tests grants on the recent questions of this bot: it returns how many of them they would have answered, and the
 // newest of those.
-func (b *Broker) past(
+func (b *Broker) testOnPast(
 	ctx context.Context, a *bot.Approval, lang string, grants []policy.Grant,
 ) (n int, examples []string, err error) {
 	w := b.deps.Words
@@ -257,16 +257,16 @@ func (b *Broker) past(
 			continue
 		}
 		if n++; len(examples) < pastExamples {
-			line, _ := w.Visible(lang).Line(example(before.Question))
+			line, _ := w.Visible(lang).Line(exampleCall(before.Question))
 			examples = append(examples, line)
 		}
 	}
 	return n, examples, nil
 }
 
-// example returns a call in one line. Of another chat's questions, only those that a rule of this chat covers are ever
+// exampleCall returns a call in one line. Of another chat's questions, only those that a rule of this chat covers are ever
 // shown.
-func example(q tools.Question) string {
-	line, _, _ := strings.Cut(shown(q), "\n")
+func exampleCall(q tools.Question) string {
+	line, _, _ := strings.Cut(shownCall(q), "\n")
 	return render.Cut(line, pastLength)
 }

@@ -113,7 +113,7 @@ type body struct {
 	Clears bool `json:"clears,omitempty"`
 }
 
-func read(a *bot.Approval) (body, error) {
+func readGrant(a *bot.Approval) (body, error) {
 	var b body
 	if err := json.Unmarshal(a.Body, &b); err != nil {
 		return b, fmt.Errorf("question %s: %w", a.ID, err)
@@ -123,7 +123,7 @@ func read(a *bot.Approval) (body, error) {
 
 // Ask adds to change what was not asked yet: approvals, their cards and, for long commands, files.
 func (b *Broker) Ask(ctx context.Context, asked turn.Asked, change *bot.Change) error {
-	taken, err := b.shorts(ctx, asked.Place)
+	taken, err := b.openNames(ctx, asked.Place)
 	if err != nil {
 		return err
 	}
@@ -138,26 +138,26 @@ func (b *Broker) Ask(ctx context.Context, asked turn.Asked, change *bot.Change) 
 		}
 		// The call has changed: the earlier question is not about what would run now.
 		if err == nil && known.State == bot.Open {
-			b.replace(&known, change)
+			b.replaceQuestion(&known, change)
 		}
 		if q.Changed, err = b.changedSince(ctx, asked.Session, &q); err != nil {
 			return err
 		}
-		if err := b.ask(ctx, asked, q, taken, change); err != nil {
+		if err := b.askOne(ctx, asked, q, taken, change); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// replace withdraws a question that is replaced by another one.
-func (b *Broker) replace(a *bot.Approval, change *bot.Change) {
+// replaceQuestion withdraws a question that is replaced by another one.
+func (b *Broker) replaceQuestion(a *bot.Approval, change *bot.Change) {
 	d := bot.Decision{ID: a.ID, State: bot.Withdrawn, At: b.deps.Now()}
 	change.Decide = append(change.Decide, d)
-	change.Send = append(change.Send, b.edit(a, b.record(after(a, d), "")))
+	change.Send = append(change.Send, b.editCard(a, b.decidedCard(questionAfter(a, d), "")))
 }
 
-func (b *Broker) ask(
+func (b *Broker) askOne(
 	ctx context.Context, asked turn.Asked, q tools.Question, taken map[string]bool, change *bot.Change,
 ) error {
 	rights, err := b.deps.Rights(ctx, asked.Place, q.Tool)
@@ -178,13 +178,13 @@ func (b *Broker) ask(
 		return fmt.Errorf("question id: %w", err)
 	}
 	a := bot.Approval{
-		ID: base64.RawURLEncoding.EncodeToString(id), Short: short(id, taken), Session: asked.Session, Turn: asked.Turn,
+		ID: base64.RawURLEncoding.EncodeToString(id), Short: speakableName(id, taken), Session: asked.Session, Turn: asked.Turn,
 		Call:  q.Call,
 		Place: asked.Place, Caller: asked.Caller, Tool: q.Tool, Hash: q.Hash, Body: raw, State: bot.Open,
 		Needed: max(1, rights.Required), Created: now, Expires: now.Add(b.timeout),
 	}
 	key := askKey + a.ID
-	card, file, err := b.card(&a)
+	card, file, err := b.questionCard(&a)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (b *Broker) ask(
 	}
 	if file != nil {
 		row := base
-		row.Content, row.Key = bot.Content{Text: file.Name, File: b.kept(ctx, asked.Session, file)}, key+fileKey
+		row.Content, row.Key = bot.Content{Text: file.Name, File: b.keepFile(ctx, asked.Session, file)}, key+fileKey
 		change.Send = append(change.Send, row)
 	}
 	base.Content, base.Key = card, key
@@ -230,12 +230,12 @@ func (b *Broker) Again(ctx context.Context, lost *bot.Row, change *bot.Change) e
 		Session: a.Session, Turn: a.Turn, Place: a.Place, Purpose: bot.Question, ReplyTo: lost.ReplyTo, Content: lost.Content,
 		Key: lost.Key + againKey,
 	}
-	info, err := read(&a)
+	info, err := readGrant(&a)
 	if err != nil {
 		return err
 	}
 	if part == "" { // as it would be asked now
-		if row.Content, _, err = b.card(&a); err != nil {
+		if row.Content, _, err = b.questionCard(&a); err != nil {
 			return err
 		}
 		change.Cards = append(change.Cards, bot.Card{Approval: a.ID, Send: len(change.Send)})
@@ -245,9 +245,9 @@ func (b *Broker) Again(ctx context.Context, lost *bot.Row, change *bot.Change) e
 	return nil
 }
 
-// kept stores the content of a file apart from the row that sends it. If that fails, the row keeps it: the question has
+// keepFile stores the content of a file apart from the row that sends it. If that fails, the row keeps it: the question has
 // to be asked.
-func (b *Broker) kept(ctx context.Context, session bot.SessionKey, file *bot.File) *bot.File {
+func (b *Broker) keepFile(ctx context.Context, session bot.SessionKey, file *bot.File) *bot.File {
 	if b.deps.Blobs == nil {
 		return file
 	}
@@ -271,11 +271,11 @@ func (b *Broker) Reachable(ctx context.Context, place bot.Place, caller string) 
 func (b *Broker) Approval(ctx context.Context, session, call, hash string) (approve.Approval, error) {
 	a, err := b.deps.Store.ApprovalOf(ctx, bot.SessionKey(session), call)
 	if err == nil && (a.State != bot.Open || a.Hash == hash) {
-		found := approve.Approval{State: approve.State(a.State), By: deciders(a), Hash: a.Hash, Scope: a.Scope}
+		found := approve.Approval{State: approve.State(a.State), By: deciderNames(a), Hash: a.Hash, Scope: a.Scope}
 		if a.State != bot.Approved {
 			return found, nil
 		}
-		info, err := read(&a)
+		info, err := readGrant(&a)
 		if err != nil {
 			return approve.Approval{}, err
 		}
@@ -300,11 +300,11 @@ func (b *Broker) Approval(ctx context.Context, session, call, hash string) (appr
 		err != nil {
 		return approve.Approval{}, err
 	}
-	return approve.Approval{State: approve.Approved, By: deciders(granted), Hash: granted.Hash, Scope: bot.Session}, nil
+	return approve.Approval{State: approve.Approved, By: deciderNames(granted), Hash: granted.Hash, Scope: bot.Session}, nil
 }
 
-// deciders names everybody who approved, for the record.
-func deciders(a bot.Approval) string {
+// deciderNames names everybody who approved, for the record.
+func deciderNames(a bot.Approval) string {
 	if a.State == bot.Approved && len(a.Votes) > 1 {
 		return strings.Join(a.Votes, ", ")
 	}
@@ -318,7 +318,7 @@ func (b *Broker) Press(ctx context.Context, msg *bot.Message) (turn.Effect, erro
 	if parts := strings.Split(msg.Data, ":"); len(parts) == 3 && parts[0] == pressRules {
 		return b.pressRule(ctx, msg, parts)
 	}
-	a, choice, err := b.pressed(ctx, msg)
+	a, choice, err := b.pressedQuestion(ctx, msg)
 	if err != nil {
 		return turn.Effect{}, err
 	}
@@ -327,39 +327,39 @@ func (b *Broker) Press(ctx context.Context, msg *bot.Message) (turn.Effect, erro
 			Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: alert, Content: bot.Content{Text: text},
 		}
 	}
-	return b.choose(ctx, &a, msg, choice, say)
+	return b.chooseButton(ctx, &a, msg, choice, say)
 }
 
-// choose does what a button of a card stands for.
-func (b *Broker) choose(
+// chooseButton does what a button of a card stands for.
+func (b *Broker) chooseButton(
 	ctx context.Context, a *bot.Approval, msg *bot.Message, choice string, say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
 	switch choice {
 	case "y":
-		return b.decide(ctx, a, msg, bot.Approved, bot.Once, say)
+		return b.decideQuestion(ctx, a, msg, bot.Approved, bot.Once, say)
 	case "s":
-		return b.decide(ctx, a, msg, bot.Approved, bot.Session, say)
+		return b.decideQuestion(ctx, a, msg, bot.Approved, bot.Session, say)
 	case "n":
-		return b.decide(ctx, a, msg, bot.Denied, bot.Once, say)
+		return b.decideQuestion(ctx, a, msg, bot.Denied, bot.Once, say)
 	case Gone:
-		return b.decide(ctx, a, msg, bot.Expired, bot.Once, say)
+		return b.decideQuestion(ctx, a, msg, bot.Expired, bot.Once, say)
 	case showDiff:
 		return b.showChanges(ctx, a, msg, say)
 	case Why:
-		return b.explain(a, msg, b.deps.Now(), say)
+		return b.explainDenial(a, msg, b.deps.Now(), say)
 	case wholeTool:
-		return b.whole(ctx, a, msg, say)
+		return b.approveForSession(ctx, a, msg, say)
 	case clearMark:
-		return b.clear(ctx, a, msg, say)
+		return b.approveFlagged(ctx, a, msg, say)
 	}
 	if strings.HasPrefix(choice, showRule) || strings.HasPrefix(choice, storeRule) || choice == hideRule {
-		return b.standing(ctx, a, msg, choice, say)
+		return b.guideToRule(ctx, a, msg, choice, say)
 	}
-	return b.unknown(msg), nil
+	return b.refuseButton(msg), nil
 }
 
-// pressed returns the question whose button was pressed; an empty choice means that there is no such button.
-func (b *Broker) pressed(ctx context.Context, msg *bot.Message) (a bot.Approval, choice string, err error) {
+// pressedQuestion returns the question whose button was pressed; an empty choice means that there is no such button.
+func (b *Broker) pressedQuestion(ctx context.Context, msg *bot.Message) (a bot.Approval, choice string, err error) {
 	parts := strings.Split(msg.Data, ":")
 	if len(parts) != 3 || parts[0] != "a1" {
 		return a, "", nil
@@ -387,15 +387,15 @@ func (b *Broker) pressed(ctx context.Context, msg *bot.Message) (a bot.Approval,
 	if a.Needed > 1 && choice != showDiff { // several people decide about one call, and nobody decides about more in their name
 		return a, "", nil
 	}
-	if on, err := offered(&a, choice); err != nil || !on {
+	if on, err := offersMore(&a, choice); err != nil || !on {
 		return a, "", err
 	}
 	return a, choice, nil
 }
 
-// offered reports whether the card has a button for more than this one call.
-func offered(a *bot.Approval, choice string) (bool, error) {
-	info, err := read(a)
+// offersMore reports whether the card has a button for more than this one call.
+func offersMore(a *bot.Approval, choice string) (bool, error) {
+	info, err := readGrant(a)
 	if err != nil {
 		return false, err
 	}
@@ -431,8 +431,8 @@ func (b *Broker) onCard(ctx context.Context, a *bot.Approval, msg *bot.Message) 
 	return msg.Message == "" || row.Message == "" || !row.Doubt.IsZero() || row.Message == msg.Message, nil
 }
 
-// unknown replies to a button of an old version or a forged one.
-func (b *Broker) unknown(msg *bot.Message) turn.Effect {
+// refuseButton replies to a button of an old version or a forged one.
+func (b *Broker) refuseButton(msg *bot.Message) turn.Effect {
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{{
 		Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: true,
 		Content: bot.Content{Text: b.deps.Words.UnknownQuestion(msg.Language)},

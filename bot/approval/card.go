@@ -24,10 +24,10 @@ const (
 	noteLength = 300 // of each sentence around the command
 )
 
-// card returns the question as a person sees it, with a file before it if the command is too long. The file contains
+// questionCard returns the question as a person sees it, with a file before it if the command is too long. The file contains
 // the command byte for byte; the card reveals invisible characters in it, and always counts them.
-func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
-	info, err := read(a)
+func (b *Broker) questionCard(a *bot.Approval) (bot.Content, *bot.File, error) {
+	info, err := readGrant(a)
 	if err != nil {
 		return bot.Content{}, nil, err
 	}
@@ -35,7 +35,7 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 	c := texts.Card{
 		Steps: info.Steps, USD: info.USD, Expires: a.Expires, Short: a.Short, Needed: a.Needed, Votes: len(a.Votes),
 	}
-	exact, fileName := code(&q)
+	exact, fileName := codeBlock(&q)
 	deed, diff := deedOf(&q)
 	show, found := w.Visible(lang).Text(exact)
 	line := func(s string) string {
@@ -47,7 +47,7 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 	c.Agent = line(q.Agent)
 	c.Found, found = found, visible.Found{}
 	c.Reason = w.Reason(lang, reasonOf(&q).Map(line))
-	b.tell(&c, lang, deed, &q, line)
+	b.tellDeed(&c, lang, deed, &q, line)
 	for _, name := range q.Changed {
 		c.Changed = append(c.Changed, line(name))
 	}
@@ -57,9 +57,9 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 		sum := sha256.Sum256([]byte(exact))
 		c.FileLines, c.FileHash = strings.Count(exact, "\n")+1, hex.EncodeToString(sum[:8])
 		file = &bot.File{Name: fileName, Data: []byte(exact)}
-		show = first(show)
+		show = cutText(show)
 	}
-	content := framedWith(w.CardHead(lang, c), show, w.Printed(lang), b.printed(lang, deed), w.CardFoot(lang, c), w.CardHint(lang, c))
+	content := framedWith(w.CardHead(lang, c), show, w.Printed(lang), b.lastPrinted(lang, deed), w.CardFoot(lang, c), w.CardHint(lang, c))
 	once, session, deny := w.Buttons(lang)
 	data := func(choice string) string { return "a1:" + a.ID + ":" + choice }
 	yes := []bot.Button{{Label: once, Data: data("y"), Style: "success"}}
@@ -100,20 +100,20 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 	return content, file, nil
 }
 
-// shown returns what is approved.
-func shown(q tools.Question) string {
+// shownCall returns what is approved.
+func shownCall(q tools.Question) string {
 	if show := strings.TrimRight(q.Show, "\n"); show != "" {
 		return show
 	}
 	return q.Args
 }
 
-// code returns what a card shows as it is, and the name of its file. What a file tool writes is shown as what changes.
-func code(q *tools.Question) (text, file string) {
+// codeBlock returns what a card shows as it is, and the name of its file. What a file tool writes is shown as what changes.
+func codeBlock(q *tools.Question) (text, file string) {
 	if _, diff := deedOf(q); diff != "" && q.Effect == nil {
 		return changesOf(diff), diffName
 	}
-	return shown(*q), fileName(*q)
+	return shownCall(*q), fileName(*q)
 }
 
 // changesOf returns the differences of one file without what the first line of the card says: its name, and that all of it is
@@ -129,19 +129,19 @@ func changesOf(diff string) string {
 	return strings.TrimRight(diff, "\n")
 }
 
-// record returns what the card becomes: the same command, and who decided what, when. It has no buttons. A question
+// decidedCard returns what the card becomes: the same command, and who decided what, when. It has no buttons. A question
 // that cannot be decoded any more can still be ended. The hint is the last line; "" = none.
-func (b *Broker) record(a *bot.Approval, hint string) bot.Content {
-	info, err := read(a)
+func (b *Broker) decidedCard(a *bot.Approval, hint string) bot.Content {
+	info, err := readGrant(a)
 	decision := b.deps.Words.At(a.Place).Decided(info.Language, *a)
 	if err != nil {
 		return bot.Content{Text: visible.Name(a.Tool) + "\n" + decision}
 	}
 	words := b.deps.Words.Visible(info.Language)
-	exact, _ := code(&info.Question)
+	exact, _ := codeBlock(&info.Question)
 	show, _ := words.Text(exact)
 	if strings.Count(show, "\n") >= cardLines || render.Length(show) > cardLength {
-		show = first(show)
+		show = cutText(show)
 	}
 	deed, _ := deedOf(&info.Question)
 	head := b.deps.Words.Deed(info.Language, deed)
@@ -149,12 +149,12 @@ func (b *Broker) record(a *bot.Approval, hint string) bot.Content {
 		head, _ = words.Line(info.Question.Tool)
 		head = render.Cut(head, noteLength)
 	}
-	return framed(head, show, decision, hint)
+	return frameCode(head, show, decision, hint)
 }
 
-// framed puts text as code between a head and a foot. Head and foot are made inert, because they contain words of
+// frameCode puts text as code between a head and a foot. Head and foot are made inert, because they contain words of
 // others, which must not become links, mentions or commands. The hint is ours and is not changed.
-func framed(head, code, foot, hint string) bot.Content {
+func frameCode(head, code, foot, hint string) bot.Content {
 	return framedWith(head, code, "", "", foot, hint)
 }
 
@@ -190,8 +190,8 @@ func framedWith(head, code, label, printed, foot, hint string) bot.Content {
 	return content
 }
 
-// first returns the beginning of a long text, with a sign that more follows.
-func first(text string) string {
+// cutText returns the beginning of a long text, with a sign that more follows.
+func cutText(text string) string {
 	lines := strings.SplitN(text, "\n", headLines+1)
 	if len(lines) > headLines {
 		lines = append(lines[:headLines], "…")

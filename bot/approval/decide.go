@@ -41,7 +41,7 @@ func (b *Broker) Command(ctx context.Context, call *turn.Call, state bot.Approva
 	}
 	switch {
 	case len(found) == 1:
-		return b.decide(ctx, &found[0], msg, state, bot.Once, say)
+		return b.decideQuestion(ctx, &found[0], msg, state, bot.Once, say)
 	case len(names) == 1:
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.OneQuestion(msg.Language, names[0]),
 			true)}}}, nil
@@ -53,15 +53,15 @@ func (b *Broker) Command(ctx context.Context, call *turn.Call, state bot.Approva
 	}
 }
 
-// decide checks who decides and returns the Effect; say replies to the person who pressed or wrote.
-func (b *Broker) decide(ctx context.Context, a *bot.Approval, msg *bot.Message, state bot.ApprovalState, scope string,
+// decideQuestion checks who decides and returns the Effect; say replies to the person who pressed or wrote.
+func (b *Broker) decideQuestion(ctx context.Context, a *bot.Approval, msg *bot.Message, state bot.ApprovalState, scope string,
 	say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
 	w, now := b.deps.Words, b.deps.Now()
 	no := func(text string) (turn.Effect, error) {
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(text, true)}}}, nil
 	}
-	info, err := read(a)
+	info, err := readGrant(a)
 	if err != nil {
 		return turn.Effect{}, err
 	}
@@ -76,12 +76,12 @@ func (b *Broker) decide(ctx context.Context, a *bot.Approval, msg *bot.Message, 
 	case a.State != bot.Open:
 		return no(w.At(msg.Place).Already(msg.Language, *a))
 	case !a.Expires.After(now):
-		e := b.expire(a)
-		late := after(a, e.Change.Decide[0])
+		e := b.expireQuestion(a)
+		late := questionAfter(a, e.Change.Decide[0])
 		e.Change.Send = append([]bot.Row{say(w.At(msg.Place).Already(msg.Language, *late), true)}, e.Change.Send...)
 		return e, nil
 	case state == bot.Expired:
-		return b.expire(a), nil
+		return b.expireQuestion(a), nil
 	}
 	if own && state == bot.Approved {
 		if a.Needed > 1 {
@@ -91,14 +91,14 @@ func (b *Broker) decide(ctx context.Context, a *bot.Approval, msg *bot.Message, 
 			return no(w.NotYourself(msg.Language))
 		}
 	}
-	return b.count(ctx, a,
+	return b.countDecision(ctx, a,
 		bot.Decision{
-			ID: a.ID, State: state, Scope: scope, By: msg.Caller, ByName: name(msg), At: now, Votes: a.Votes,
+			ID: a.ID, State: state, Scope: scope, By: msg.Caller, ByName: signature(msg), At: now, Votes: a.Votes,
 		}, msg, say)
 }
 
-// count returns the Effect of a decision by somebody who may decide: one vote, or the last one.
-func (b *Broker) count(
+// countDecision returns the Effect of a decision by somebody who may decide: one vote, or the last one.
+func (b *Broker) countDecision(
 	ctx context.Context, a *bot.Approval, d bot.Decision, msg *bot.Message, say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
 	if d.State == bot.Approved {
@@ -106,49 +106,49 @@ func (b *Broker) count(
 			d.Votes = append(slices.Clone(d.Votes), msg.Caller)
 		}
 		if missing := a.Needed - len(d.Votes); missing > 0 {
-			return b.vote(a, d, say(b.deps.Words.Noted(msg.Language, missing), false))
+			return b.countVote(a, d, say(b.deps.Words.Noted(msg.Language, missing), false))
 		}
 	}
-	e := b.decided(a, d)
+	e := b.decisionEffect(a, d)
 	if d.State == bot.Denied && b.offerWhy(ctx, a, msg, &e.Change) {
-		info, err := read(a)
+		info, err := readGrant(a)
 		if err != nil {
 			return e, err
 		}
 		hint := b.deps.Words.At(a.Place).WhyOffer(info.Language, d.At.Add(WhyFor))
-		e.Change.Send[0].Content = b.record(after(a, d), hint)
+		e.Change.Send[0].Content = b.decidedCard(questionAfter(a, d), hint)
 	}
 	e.Change.Send = append([]bot.Row{say(b.deps.Words.Noted(msg.Language, 0), false)}, e.Change.Send...)
 	if d.State != bot.Approved {
 		return e, nil
 	}
-	info, err := read(a)
+	info, err := readGrant(a)
 	if err != nil {
 		return e, err
 	}
-	return e, remember(a.Session, &info.Question, d.At, &e.Change)
+	return e, rememberFiles(a.Session, &info.Question, d.At, &e.Change)
 }
 
-// name returns how a decision is signed.
-func name(msg *bot.Message) string {
+// signature returns how a decision is signed.
+func signature(msg *bot.Message) string {
 	if msg.Name != "" {
 		return msg.Name
 	}
 	return msg.Caller
 }
 
-// vote counts one of several approvals and shows it on the card. Somebody else may vote at the same moment on another
+// countVote counts one of several approvals and shows it on the card. Somebody else may vote at the same moment on another
 // replica: if the store finds that the votes are complete, the card becomes the record and the turn continues.
-func (b *Broker) vote(a *bot.Approval, d bot.Decision, answer bot.Row) (turn.Effect, error) {
+func (b *Broker) countVote(a *bot.Approval, d bot.Decision, answer bot.Row) (turn.Effect, error) {
 	d.State = bot.Open
 	voted := *a
 	voted.Votes = d.Votes
-	card, _, err := b.card(&voted)
+	card, _, err := b.questionCard(&voted)
 	if err != nil {
 		return turn.Effect{}, err
 	}
 	return turn.Effect{
-		Change: bot.Change{Decide: []bot.Decision{d}, Send: []bot.Row{answer, b.edit(a, card)}},
+		Change: bot.Change{Decide: []bot.Decision{d}, Send: []bot.Row{answer, b.editCard(a, card)}},
 		Then: func(ctx context.Context, applied *bot.Applied) (turn.Effect, error) {
 			if len(applied.Decided) == 0 || applied.Decided[0] == bot.Open {
 				return turn.Effect{}, nil
@@ -156,15 +156,15 @@ func (b *Broker) vote(a *bot.Approval, d bot.Decision, answer bot.Row) (turn.Eff
 			e := turn.Effect{Decided: []bot.SessionKey{a.Session}}
 			now, err := b.deps.Store.Approval(ctx, a.ID)
 			if err == nil {
-				e.Change.Send = []bot.Row{b.edit(&now, b.record(&now, ""))}
+				e.Change.Send = []bot.Row{b.editCard(&now, b.decidedCard(&now, ""))}
 			}
 			return e, err
 		},
 	}, nil
 }
 
-// after returns a question as a decision leaves it.
-func after(a *bot.Approval, d bot.Decision) *bot.Approval {
+// questionAfter returns a question as a decision leaves it.
+func questionAfter(a *bot.Approval, d bot.Decision) *bot.Approval {
 	next := *a
 	next.State, next.Scope = d.State, d.Scope
 	next.By, next.ByName = d.By, d.ByName
@@ -172,22 +172,22 @@ func after(a *bot.Approval, d bot.Decision) *bot.Approval {
 	return &next
 }
 
-// decided returns the Effect of a decision: the row, the card that becomes its record, and the turn that continues.
-func (b *Broker) decided(a *bot.Approval, d bot.Decision) turn.Effect {
+// decisionEffect returns the Effect of a decision: the row, the card that becomes its record, and the turn that continues.
+func (b *Broker) decisionEffect(a *bot.Approval, d bot.Decision) turn.Effect {
 	return turn.Effect{
-		Change:  bot.Change{Decide: []bot.Decision{d}, Send: []bot.Row{b.edit(a, b.record(after(a, d), ""))}},
+		Change:  bot.Change{Decide: []bot.Decision{d}, Send: []bot.Row{b.editCard(a, b.decidedCard(questionAfter(a, d), ""))}},
 		Decided: []bot.SessionKey{a.Session},
 	}
 }
 
-func (b *Broker) edit(a *bot.Approval, content bot.Content) bot.Row {
+func (b *Broker) editCard(a *bot.Approval, content bot.Content) bot.Row {
 	return bot.Row{
 		Session: a.Session, Turn: a.Turn, Place: a.Place, Purpose: bot.Record, EditRow: a.Row, Content: content,
 	}
 }
 
-func (b *Broker) expire(a *bot.Approval) turn.Effect {
-	return b.decided(a, bot.Decision{ID: a.ID, State: bot.Expired, At: b.deps.Now(), Votes: a.Votes})
+func (b *Broker) expireQuestion(a *bot.Approval) turn.Effect {
+	return b.decisionEffect(a, bot.Decision{ID: a.ID, State: bot.Expired, At: b.deps.Now(), Votes: a.Votes})
 }
 
 // Expired decides the questions that nobody decided in time.
@@ -199,7 +199,7 @@ func (b *Broker) Expired(ctx context.Context, now time.Time) ([]turn.Effect, err
 	var effects []turn.Effect
 	for i := range open {
 		if !open[i].Expires.After(now) {
-			effects = append(effects, b.expire(&open[i]))
+			effects = append(effects, b.expireQuestion(&open[i]))
 		}
 	}
 	return effects, nil
@@ -218,7 +218,7 @@ func (b *Broker) Withdraw(ctx context.Context, session bot.SessionKey, turn, by 
 		}
 		gone := open[i]
 		gone.State, gone.Decided = bot.Withdrawn, now
-		change.Send = append(change.Send, b.edit(&open[i], b.record(&gone, "")))
+		change.Send = append(change.Send, b.editCard(&open[i], b.decidedCard(&gone, "")))
 		change.Cancel = &bot.Cancel{Session: session, Turn: turn, By: by, At: now}
 	}
 	return nil

@@ -37,8 +37,8 @@ func deedOf(q *tools.Question) (deed *tools.Effect, diff string) {
 	return deed, deed.Diff
 }
 
-// tell puts on a card what the call would do, or why that is not known.
-func (b *Broker) tell(c *texts.Card, language string, deed *tools.Effect, q *tools.Question, line func(string) string) {
+// tellDeed puts on a card what the call would do, or why that is not known.
+func (b *Broker) tellDeed(c *texts.Card, language string, deed *tools.Effect, q *tools.Question, line func(string) string) {
 	c.Again = q.Again
 	if deed == nil {
 		return
@@ -54,8 +54,8 @@ func (b *Broker) tell(c *texts.Card, language string, deed *tools.Effect, q *too
 	c.Exit = deed.Exit
 }
 
-// printed returns the last lines of what a call printed when it was tried.
-func (b *Broker) printed(language string, deed *tools.Effect) string {
+// lastPrinted returns the last lines of what a call printed when it was tried.
+func (b *Broker) lastPrinted(language string, deed *tools.Effect) string {
 	if deed == nil || deed.Unknown != "" {
 		return ""
 	}
@@ -83,7 +83,7 @@ func reasonOf(q *tools.Question) reason.Reason {
 	if !q.Command || !slices.Contains(repeats, why.Code) || !why.Known() {
 		return why
 	}
-	show, part := strings.TrimSpace(shown(*q)), strings.TrimSuffix(strings.TrimPrefix(why.Args[0], "`"), "`")
+	show, part := strings.TrimSpace(shownCall(*q)), strings.TrimSuffix(strings.TrimPrefix(why.Args[0], "`"), "`")
 	words := strings.Fields(part)
 	switch {
 	case part == show || len(words) == 0 || strings.HasSuffix(part, "…"):
@@ -100,7 +100,7 @@ func reasonOf(q *tools.Question) reason.Reason {
 func (b *Broker) showChanges(
 	ctx context.Context, a *bot.Approval, msg *bot.Message, say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
-	info, err := read(a)
+	info, err := readGrant(a)
 	if err != nil {
 		return turn.Effect{}, err
 	}
@@ -108,9 +108,9 @@ func (b *Broker) showChanges(
 	row := bot.Row{Session: a.Session, Turn: a.Turn, Place: a.Place, Purpose: bot.Notice, ReplyTo: bot.ReplyToRow(a.Row), Key: askKey + a.ID + "/diff"}
 	show, _ := b.deps.Words.Visible(info.Language).Text(strings.TrimRight(diff, "\n"))
 	if strings.Count(show, "\n") < cardLines && render.Length(show) <= cardLength {
-		row.Content = framed(diffName, show, "", "")
+		row.Content = frameCode(diffName, show, "", "")
 	} else {
-		row.Content = bot.Content{Text: diffName, File: b.kept(ctx, a.Session, &bot.File{Name: diffName, Data: []byte(diff)})}
+		row.Content = bot.Content{Text: diffName, File: b.keepFile(ctx, a.Session, &bot.File{Name: diffName, Data: []byte(diff)})}
 	}
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.Noted(msg.Language, 0), false), row}}}, nil
 }

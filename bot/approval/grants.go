@@ -142,8 +142,8 @@ func EndServer(ctx context.Context, facts bot.Facts, server string, now time.Tim
 	return out, nil
 }
 
-// newest sorts standing approvals, the newest first.
-func newest(list []held) {
+// sortNewest sorts standing approvals, the newest first.
+func sortNewest(list []held) {
 	slices.SortStableFunc(list, func(a, b held) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.key, b.key)) })
 }
 
@@ -153,8 +153,8 @@ func allowedKey(session bot.SessionKey, q *tools.Question) string {
 		q.Args))
 }
 
-// remember records the files of an approved call, so that the next question can say which of them changed.
-func remember(session bot.SessionKey, q *tools.Question, now time.Time, change *bot.Change) error {
+// rememberFiles records the files of an approved call, so that the next question can say which of them changed.
+func rememberFiles(session bot.SessionKey, q *tools.Question, now time.Time, change *bot.Change) error {
 	if len(q.Files) == 0 {
 		return nil
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// shorts returns the short names of the open questions of a chat.
-func (b *Broker) shorts(ctx context.Context, place bot.Place) (map[string]bool, error) {
+// openNames returns the short names of the open questions of a chat.
+func (b *Broker) openNames(ctx context.Context, place bot.Place) (map[string]bool, error) {
 	open, err := b.deps.Store.OpenApprovals(ctx, "")
 	if err != nil {
 		return nil, err
@@ -22,9 +22,9 @@ func (b *Broker) shorts(ctx context.Context, place bot.Place) (map[string]bool, 
 	return taken, nil
 }
 
-// short returns a name that can be spoken and typed: consonants and vowels alternate, and it is extended until it is
+// speakableName returns a name that can be spoken and typed: consonants and vowels alternate, and it is extended until it is
 // unused.
-func short(id []byte, taken map[string]bool) string {
+func speakableName(id []byte, taken map[string]bool) string {
 	const vowels, consonants = "aeiou", "bdfgklmnprstvz"
 	for n := 5; ; n++ {
 		var s strings.Builder

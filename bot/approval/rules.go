@@ -25,11 +25,7 @@ func (b *Broker) Rules(ctx context.Context, call *turn.Call) (turn.Effect, error
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	row := bot.Row{Session: call.Session, Place: msg.Place, Purpose: bot.Reply, Content: content}
-	if msg.Place.Group {
-		row.ReplyTo = msg.Message
-	}
-	return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
+	return call.Reply(content), nil
 }
 
 // visibleRules returns the standing approvals that may be seen in a place: in a group its own, in a private chat those
@@ -40,7 +36,7 @@ func (b *Broker) visibleRules(ctx context.Context, place bot.Place) ([]held, err
 		prefix = place.ChatKey() + "/"
 	}
 	list, err := grantsOf(ctx, b.deps.Store, prefix, b.deps.Now())
-	newest(list)
+	sortNewest(list)
 	return list, err
 }
 
@@ -117,7 +113,7 @@ func (b *Broker) pressRule(ctx context.Context, msg *bot.Message, parts []string
 	}
 	if parts[1] == "" {
 		content, err := b.rulesList(ctx, msg, page, "")
-		return turn.Effect{Change: bot.Change{Send: b.redrawn(msg, say("", false), content)}}, err
+		return turn.Effect{Change: bot.Change{Send: b.redrawList(msg, say("", false), content)}}, err
 	}
 	list, err := b.visibleRules(ctx, msg.Place)
 	if err != nil {
@@ -126,28 +122,28 @@ func (b *Broker) pressRule(ctx context.Context, msg *bot.Message, parts []string
 	i := slices.IndexFunc(list, func(h held) bool { return h.id() == parts[1] })
 	if i < 0 {
 		content, err := b.rulesList(ctx, msg, page, "")
-		rows := b.redrawn(msg, say(w.RevokedAlready(msg.Language), false), content)
+		rows := b.redrawList(msg, say(w.RevokedAlready(msg.Language), false), content)
 		return turn.Effect{Change: bot.Change{Send: rows}}, err
 	}
-	return b.revoke(ctx, msg, &list[i], page, say("", false))
+	return b.revokeRule(ctx, msg, &list[i], page, say("", false))
 }
 
-// revoke ends one rule and shows the list again once that is stored.
-func (b *Broker) revoke(_ context.Context, msg *bot.Message, h *held, page int, answer bot.Row) (turn.Effect, error) {
+// revokeRule ends one rule and shows the list again once that is stored.
+func (b *Broker) revokeRule(_ context.Context, msg *bot.Message, h *held, page int, answer bot.Row) (turn.Effect, error) {
 	rule := b.shownRule(h, msg.Place)
 	e := turn.Effect{Change: bot.Change{Send: []bot.Row{answer}, Facts: []bot.Fact{{Bucket: GrantBucket, Key: h.key}}}}
 	e.Then = func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
 		content, err := b.rulesList(ctx, msg, page, b.deps.Words.Revoked(msg.Language, rule))
-		return turn.Effect{Change: bot.Change{Send: b.redrawn(msg, bot.Row{}, content)}}, err
+		return turn.Effect{Change: bot.Change{Send: b.redrawList(msg, bot.Row{}, content)}}, err
 	}
-	b.recorded(&e, []RuleEvent{{
+	b.recordEvents(&e, []RuleEvent{{
 		Verb: "revoke", Grant: h.Grant, Chat: h.chat().ChatKey(), Place: msg.Place, By: msg.Caller, ID: msg.ID,
 	}})
 	return e, nil
 }
 
-// redrawn returns the rows that reply to a press and put the list into its message.
-func (b *Broker) redrawn(msg *bot.Message, answer bot.Row, content bot.Content) []bot.Row {
+// redrawList returns the rows that reply to a press and put the list into its message.
+func (b *Broker) redrawList(msg *bot.Message, answer bot.Row, content bot.Content) []bot.Row {
 	var rows []bot.Row
 	if answer.Purpose != "" {
 		rows = append(rows, answer)

@@ -67,12 +67,12 @@ func mayExplain(a *bot.Approval, caller string, at time.Time) bool {
 
 // Explains implements turn.Explanations.
 func (b *Broker) Explains(ctx context.Context, msg *bot.Message, at time.Time) (bool, error) {
-	a, err := b.explained(ctx, msg)
+	a, err := b.explainedQuestion(ctx, msg)
 	return a != nil && mayExplain(a, msg.Caller, at), err
 }
 
-// explained returns the denied question whose card a message replies to with nothing but words; nil = there is none.
-func (b *Broker) explained(ctx context.Context, msg *bot.Message) (*bot.Approval, error) {
+// explainedQuestion returns the denied question whose card a message replies to with nothing but words; nil = there is none.
+func (b *Broker) explainedQuestion(ctx context.Context, msg *bot.Message) (*bot.Approval, error) {
 	reply := msg.Kind == bot.Text && msg.Reply != nil && msg.Reply.Own && msg.Reply.ID != ""
 	if !reply || msg.Command != "" || msg.Forwarded || msg.FromBot || msg.Caller == "" || len(msg.Files) > 0 || strings.TrimSpace(msg.Text) == "" {
 		return nil, nil
@@ -97,25 +97,25 @@ func (b *Broker) Explain(ctx context.Context, msg *bot.Message, at time.Time) (t
 		}
 		return row.Aside(msg)
 	}
-	a, err := b.explained(ctx, msg)
+	a, err := b.explainedQuestion(ctx, msg)
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	return b.explain(a, msg, at, func(text string, _ bool) bot.Row { return reply(text) })
+	return b.explainDenial(a, msg, at, func(text string, _ bool) bot.Row { return reply(text) })
 }
 
-// explain hands a reason to the model: to the turn, if it goes on, otherwise to the next one of the conversation.
-func (b *Broker) explain(a *bot.Approval, msg *bot.Message, at time.Time, say func(text string, alert bool) bot.Row) (turn.Effect, error) {
+// explainDenial hands a reason to the model: to the turn, if it goes on, otherwise to the next one of the conversation.
+func (b *Broker) explainDenial(a *bot.Approval, msg *bot.Message, at time.Time, say func(text string, alert bool) bot.Row) (turn.Effect, error) {
 	text := strings.TrimSpace(msg.Text)
 	if a == nil || text == "" || !mayExplain(a, msg.Caller, at) {
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.WhyLate(msg.Language), true)}}}, nil
 	}
-	info, err := read(a)
+	info, err := readGrant(a)
 	if err != nil {
 		return turn.Effect{}, err
 	}
 	raw, err := json.Marshal(denial{
-		Call: a.Call, Tool: a.Tool, About: render.Cut(shown(info.Question), quotedLength), Text: text, Name: name(msg), Caller: msg.Caller, At: at,
+		Call: a.Call, Tool: a.Tool, About: render.Cut(shownCall(info.Question), quotedLength), Text: text, Name: signature(msg), Caller: msg.Caller, At: at,
 	})
 	if err != nil {
 		return turn.Effect{}, fmt.Errorf("reason: %w", err)
@@ -129,7 +129,7 @@ func (b *Broker) explain(a *bot.Approval, msg *bot.Message, at time.Time, say fu
 			Send: []bot.Row{say(b.deps.Words.WhyNoted(msg.Language), false)},
 		},
 		Then: func(context.Context, *bot.Applied) (turn.Effect, error) {
-			b.reasons.note(a.Session)
+			b.reasons.noteSession(a.Session)
 			return turn.Effect{}, nil
 		},
 	}, nil
@@ -153,7 +153,7 @@ type waiting struct {
 	sessions map[bot.SessionKey]bool
 }
 
-func (w *waiting) note(session bot.SessionKey) {
+func (w *waiting) noteSession(session bot.SessionKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.sessions == nil {
@@ -162,8 +162,8 @@ func (w *waiting) note(session bot.SessionKey) {
 	w.sessions[session] = true
 }
 
-// may reports whether a session may have reasons. The store is read once.
-func (w *waiting) may(ctx context.Context, store bot.Facts, now time.Time, session bot.SessionKey) (bool, error) {
+// mayHaveReasons reports whether a session may have reasons. The store is read once.
+func (w *waiting) mayHaveReasons(ctx context.Context, store bot.Facts, now time.Time, session bot.SessionKey) (bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.loaded {
@@ -185,7 +185,7 @@ func (w *waiting) may(ctx context.Context, store bot.Facts, now time.Time, sessi
 	return w.sessions[session], nil
 }
 
-func (w *waiting) forget(session bot.SessionKey) {
+func (w *waiting) forgetSession(session bot.SessionKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.sessions, session)
@@ -201,17 +201,17 @@ func (b *Broker) Reasons(ctx context.Context, session bot.SessionKey, look bool)
 	var entries []journal.Entry
 	var told []bot.Fact
 	for _, name := range names {
-		may, err := b.reasons.may(ctx, b.deps.Store, now, name)
+		may, err := b.reasons.mayHaveReasons(ctx, b.deps.Store, now, name)
 		if err != nil {
 			return nil, nil, err
 		}
 		if !may && !look {
 			continue
 		}
-		b.reasons.forget(name)
+		b.reasons.forgetSession(name)
 		facts, err := b.deps.Store.FactsOf(ctx, reasonBucket, string(name)+"/", now)
 		if err != nil || len(facts) > 0 {
-			b.reasons.note(name) // until they are read, and deleted with that
+			b.reasons.noteSession(name) // until they are read, and deleted with that
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("read reasons: %w", err)

@@ -70,7 +70,7 @@ var _ turn.Attachments = (*Receiver)(nil)
 func (r *Receiver) Receive(ctx context.Context, sent *turn.Sent) (turn.Received, error) {
 	w := &work{Receiver: r, sent: sent, said: map[turn.FileProblem]bool{}}
 	for i := range sent.Message.Files {
-		if err := w.one(ctx, &sent.Message.Files[i]); err != nil {
+		if err := w.readFile(ctx, &sent.Message.Files[i]); err != nil {
 			return turn.Received{}, err
 		}
 	}
@@ -85,14 +85,14 @@ type work struct {
 	said map[turn.FileProblem]bool // problems that are no file's own, told once a message
 }
 
-// one reads one file. Its only error is that of ctx.
-func (w *work) one(ctx context.Context, a *bot.Attachment) error {
+// readFile reads one file. Its only error is that of ctx.
+func (w *work) readFile(ctx context.Context, a *bot.Attachment) error {
 	if a.ID == "" {
-		w.add(named(a))
+		w.addPart(namedFile(a))
 		return nil
 	}
 	if limit := w.deps.Files.FileLimit(); limit > 0 && a.Size > limit {
-		w.trouble(a, turn.Trouble{Problem: turn.FileTooLarge, Size: a.Size, Limit: limit})
+		w.nameWithReason(a, turn.Trouble{Problem: turn.FileTooLarge, Size: a.Size, Limit: limit})
 		return nil
 	}
 	var err error
@@ -100,11 +100,11 @@ func (w *work) one(ctx context.Context, a *bot.Attachment) error {
 	case bot.Photo:
 		err = w.picture(ctx, a)
 	case bot.Document:
-		err = w.document(ctx, a)
+		err = w.storeDocument(ctx, a)
 	case bot.Voice, bot.Audio:
-		err = w.recording(ctx, a)
+		err = w.readRecording(ctx, a)
 	default:
-		err = w.film(ctx, a)
+		err = w.showVideo(ctx, a)
 	}
 	if err == nil {
 		return nil
@@ -112,12 +112,12 @@ func (w *work) one(ctx context.Context, a *bot.Attachment) error {
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return fmt.Errorf("read what came along: %w", ctxErr)
 	}
-	w.failed(a, err)
+	w.failureText(a, err)
 	return nil
 }
 
-// failed says what an error means for the person.
-func (w *work) failed(a *bot.Attachment, err error) {
+// failureText says what an error means for the person.
+func (w *work) failureText(a *bot.Attachment, err error) {
 	t, ok := errors.AsType[*trouble](err)
 	if !ok {
 		t = &trouble{Trouble: turn.Trouble{Problem: turn.FileAway}, err: err}
@@ -131,7 +131,7 @@ func (w *work) failed(a *bot.Attachment, err error) {
 		}
 	}
 	w.deps.Log.Info().Err(t.err).Str("problem", string(t.Problem)).Str("kind", a.Kind).Int64("size", a.Size).Str("turn", w.sent.Turn).Msg("an attachment cannot be read")
-	w.trouble(a, t.Trouble)
+	w.nameWithReason(a, t.Trouble)
 }
 
 // usualLimit is what a Bot API server that does not run with --local gives (Bot API getFile).
@@ -149,21 +149,21 @@ func (t *trouble) Error() string { return fmt.Sprintf("%s: %v", t.Problem, t.err
 // Unwrap gives the cause.
 func (t *trouble) Unwrap() error { return t.err }
 
-func because(problem turn.FileProblem, err error) error {
+func becauseOf(problem turn.FileProblem, err error) error {
 	return &trouble{Trouble: turn.Trouble{Problem: problem}, err: err}
 }
 
-// trouble names the file to the model by what is known of it, with the reason, and tells the person.
-func (w *work) trouble(a *bot.Attachment, t turn.Trouble) {
+// nameWithReason names the file to the model by what is known of it, with the reason, and tells the person.
+func (w *work) nameWithReason(a *bot.Attachment, t turn.Trouble) {
 	t.Kind, t.Name = a.Kind, a.Name
-	p := named(a)
-	p.Text = joined(p.Text, reasonOf(&t))
-	w.add(p)
-	w.tell(t)
+	p := namedFile(a)
+	p.Text = joinWords(p.Text, reasonOf(&t))
+	w.addPart(p)
+	w.tellPerson(t)
 }
 
-// tell tells the person of a problem. What is not about the one file is told once.
-func (w *work) tell(t turn.Trouble) {
+// tellPerson tells the person of a problem. What is not about the one file is told once.
+func (w *work) tellPerson(t turn.Trouble) {
 	if t.Problem == turn.FileUnseen || t.Problem == turn.FileUnheard {
 		if w.said[t.Problem] {
 			return
@@ -199,19 +199,19 @@ func reasonOf(t *turn.Trouble) string {
 	return reasons[t.Problem]
 }
 
-func (w *work) add(p llm.Part) { w.got.Parts = append(w.got.Parts, p) }
+func (w *work) addPart(p llm.Part) { w.got.Parts = append(w.got.Parts, p) }
 
-// named is a file that is known by name only.
-func named(a *bot.Attachment) llm.Part {
+// namedFile is a file that is known by name only.
+func namedFile(a *bot.Attachment) llm.Part {
 	return llm.Part{Kind: a.Part(), Type: a.MIME, Name: a.Name, Size: a.Size, Label: a.Kind, Text: a.Note}
 }
 
-// fetch gives a file to use, from its beginning each time, as often as it takes: what fails may pass.
-func (w *work) fetch(ctx context.Context, id string, use func(ctx context.Context, content io.Reader) error) error {
+// fetchFile gives a file to use, from its beginning each time, as often as it takes: what fails may pass.
+func (w *work) fetchFile(ctx context.Context, id string, use func(ctx context.Context, content io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
 	for n := 0; ; n++ {
-		err := w.once(ctx, id, use)
+		err := w.fetchOnce(ctx, id, use)
 		var own *trouble
 		if err == nil || n+1 == tries || errors.As(err, &own) || errors.Is(err, bot.ErrFileGone) || errors.Is(err, bot.ErrFileTooLarge) || errors.Is(err, blob.ErrFull) {
 			return err
@@ -230,7 +230,7 @@ func (w *work) fetch(ctx context.Context, id string, use func(ctx context.Contex
 	}
 }
 
-func (w *work) once(ctx context.Context, id string, use func(ctx context.Context, content io.Reader) error) error {
+func (w *work) fetchOnce(ctx context.Context, id string, use func(ctx context.Context, content io.Reader) error) error {
 	content, err := w.deps.Files.Fetch(ctx, id)
 	if err != nil {
 		return err

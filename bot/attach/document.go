@@ -24,15 +24,15 @@ const firstPart = 6 << 10
 // textEnding is added to the name of a document for the file with its text.
 const textEnding = ".txt"
 
-// document stores a document in the workspace, with its text beside it where it is none itself, and shows the model how
+// storeDocument stores a document in the workspace, with its text beside it where it is none itself, and shows the model how
 // it begins. A picture is shown to a model that sees, too.
-func (w *work) document(ctx context.Context, a *bot.Attachment) error {
-	p, err := w.place()
+func (w *work) storeDocument(ctx context.Context, a *bot.Attachment) error {
+	p, err := w.openWorkspace()
 	if err != nil {
-		return because(turn.FileNoRoom, err)
+		return becauseOf(turn.FileNoRoom, err)
 	}
 	defer p.close()
-	name, size, err := w.store(ctx, p, a)
+	name, size, err := w.storeFile(ctx, p, a)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (w *work) document(ctx context.Context, a *bot.Attachment) error {
 	defer cancel()
 	f, err := p.root.Open(name)
 	if err != nil { // a command of the conversation took it away
-		return because(turn.FileAway, err)
+		return becauseOf(turn.FileAway, err)
 	}
 	defer func() { _ = f.Close() }() // it is only read
 	if a.Part() == llm.ImagePart && w.deps.Accepts().Image {
@@ -49,11 +49,11 @@ func (w *work) document(ctx context.Context, a *bot.Attachment) error {
 	if a.Part() == llm.AudioPart {
 		return w.storedRecording(ctx, a, f, name, size)
 	}
-	return w.read(ctx, p, a, stored{f: f, name: name, size: size})
+	return w.showBeginning(ctx, p, a, stored{f: f, name: name, size: size})
 }
 
-// place opens the workspace of the conversation.
-func (w *work) place() (*place, error) {
+// openWorkspace opens the workspace of the conversation.
+func (w *work) openWorkspace() (*place, error) {
 	dir, err := w.deps.Dir(w.sent.Message.Place.Channel, w.sent.Session, w.sent.Workspace)
 	if err != nil {
 		return nil, err
@@ -61,8 +61,8 @@ func (w *work) place() (*place, error) {
 	return openPlace(dir)
 }
 
-// store fetches a file into the workspace.
-func (w *work) store(ctx context.Context, p *place, a *bot.Attachment) (name string, size int64, err error) {
+// storeFile fetches a file into the workspace.
+func (w *work) storeFile(ctx context.Context, p *place, a *bot.Attachment) (name string, size int64, err error) {
 	wanted := safeName(a.Name, fallbackName(a))
 	temporary := ".arriving-" + strings.Map(func(r rune) rune {
 		if r == '/' || r == '\\' {
@@ -70,15 +70,15 @@ func (w *work) store(ctx context.Context, p *place, a *bot.Attachment) (name str
 		}
 		return r
 	}, w.sent.Turn)
-	err = w.fetch(ctx, a.ID, func(ctx context.Context, content io.Reader) (err error) {
+	err = w.fetchFile(ctx, a.ID, func(ctx context.Context, content io.Reader) (err error) {
 		if w.deps.Admit != nil { // asked once it is known that the file is to be had
 			if err := w.deps.Admit(ctx, p.dir, a.Size); err != nil {
-				return because(turn.FileNoRoom, err)
+				return becauseOf(turn.FileNoRoom, err)
 			}
 		}
-		name, size, err = p.write(ctx, wanted, temporary, content)
+		name, size, err = p.writeFile(ctx, wanted, temporary, content)
 		if errors.Is(err, errNoName) {
-			return because(turn.FileNoRoom, err)
+			return becauseOf(turn.FileNoRoom, err)
 		}
 		return err
 	})
@@ -98,11 +98,11 @@ type stored struct {
 	size int64
 }
 
-// read shows the model how a stored document begins.
-func (w *work) read(ctx context.Context, p *place, a *bot.Attachment, s stored) error {
+// showBeginning shows the model how a stored document begins.
+func (w *work) showBeginning(ctx context.Context, p *place, a *bot.Attachment, s stored) error {
 	head, err := io.ReadAll(io.NewSectionReader(s.f, 0, max(document.HeadSize, firstPart+1)))
 	if err != nil {
-		return because(turn.FileAway, err)
+		return becauseOf(turn.FileAway, err)
 	}
 	d := described{what: a, name: s.name, size: s.size}
 	kind := document.KindOf(s.name, a.MIME, head[:min(len(head), document.HeadSize)])
@@ -112,38 +112,38 @@ func (w *work) read(ctx context.Context, p *place, a *bot.Attachment, s stored) 
 	case document.Other:
 		d.note = "its format is not one that has a text to show"
 	default:
-		if err := w.extract(ctx, p, &d, s.f, kind); err != nil {
+		if err := w.extractText(ctx, p, &d, s.f, kind); err != nil {
 			return err
 		}
 	}
-	w.describe(&d)
+	w.describeDocument(&d)
 	return nil
 }
 
-// extract reads the text out of a document and stores it beside it. A document without a text that can be read is still
+// extractText reads the text out of a document and stores it beside it. A document without a text that can be read is still
 // in the workspace.
-func (w *work) extract(ctx context.Context, p *place, d *described, f *os.File, kind document.Kind) error {
+func (w *work) extractText(ctx context.Context, p *place, d *described, f *os.File, kind document.Kind) error {
 	text, cut, err := w.deps.Documents.Text(ctx, f, kind)
 	problems := map[error]turn.FileProblem{document.ErrLocked: turn.FileLocked, document.ErrTooLarge: turn.FileBloated, document.ErrDamaged: turn.FileDamaged}
 	for known, problem := range problems {
 		if errors.Is(err, known) {
 			w.deps.Log.Info().Err(err).Str("kind", string(kind)).Str("turn", w.sent.Turn).Msg("a document cannot be read")
 			d.note = reasons[problem]
-			w.tell(turn.Trouble{Problem: problem, Kind: d.what.Kind, Name: d.what.Name})
+			w.tellPerson(turn.Trouble{Problem: problem, Kind: d.what.Kind, Name: d.what.Name})
 			return nil
 		}
 	}
 	switch {
 	case err != nil:
-		return because(turn.FileAway, err)
+		return becauseOf(turn.FileAway, err)
 	case strings.TrimSpace(text) == "":
 		d.note = "no text was found in it; it may consist of scanned pictures"
 		return nil
 	}
 	d.begins, d.more, d.cut = wholeText([]byte(text), firstPart), len(text) > firstPart, cut
-	d.beside, _, err = p.write(ctx, d.name+textEnding, ".reading-"+path.Base(d.name), strings.NewReader(text))
+	d.beside, _, err = p.writeFile(ctx, d.name+textEnding, ".reading-"+path.Base(d.name), strings.NewReader(text))
 	if err != nil {
-		return because(turn.FileNoRoom, err)
+		return becauseOf(turn.FileNoRoom, err)
 	}
 	return nil
 }
@@ -171,9 +171,9 @@ type described struct {
 	note   string
 }
 
-// describe tells the model of a document: what we know of it in our words, how it begins between the marks of texts of
+// describeDocument tells the model of a document: what we know of it in our words, how it begins between the marks of texts of
 // strangers. Its name is the stranger's too.
-func (w *work) describe(d *described) {
+func (w *work) describeDocument(d *described) {
 	about := []string{prompt.Bytes(d.size)}
 	if d.what.MIME != "" {
 		about = append(about, fmt.Sprintf("%q", d.what.MIME))
@@ -199,26 +199,26 @@ func (w *work) describe(d *described) {
 		w.got.Flag(from, rules)
 		line += "\n" + begin + "\n" + marked
 	}
-	w.add(llm.Part{Kind: llm.TextPart, Text: line})
+	w.addPart(llm.Part{Kind: llm.TextPart, Text: line})
 }
 
 // storedPicture shows a picture that is in the workspace.
 func (w *work) storedPicture(ctx context.Context, a *bot.Attachment, f *os.File, name string, size int64) error {
-	part := named(a)
+	part := namedFile(a)
 	kept, err := w.keepPicture(ctx, io.NewSectionReader(f, 0, size))
 	d := &described{what: a, name: name, size: size}
 	if t, ok := errors.AsType[*trouble](err); ok {
 		d.note = reasons[t.Problem]
 		t.Kind, t.Name = a.Kind, a.Name
-		w.tell(t.Trouble)
-		w.describe(d)
+		w.tellPerson(t.Trouble)
+		w.describeDocument(d)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	part.Hash, part.Size, part.Type = kept.Hash, kept.Size, kept.kind
-	w.describe(d)
-	w.add(part)
+	w.describeDocument(d)
+	w.addPart(part)
 	return nil
 }

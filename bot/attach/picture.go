@@ -29,11 +29,11 @@ const pictureHead = 256 << 10
 // picture keeps a picture for the model, which is not asked to look at what it does not take.
 func (w *work) picture(ctx context.Context, a *bot.Attachment) error {
 	if !w.deps.Accepts().Image {
-		w.trouble(a, turn.Trouble{Problem: turn.FileUnseen})
+		w.nameWithReason(a, turn.Trouble{Problem: turn.FileUnseen})
 		return nil
 	}
-	part := named(a)
-	err := w.fetch(ctx, a.ID, func(ctx context.Context, content io.Reader) error {
+	part := namedFile(a)
+	err := w.fetchFile(ctx, a.ID, func(ctx context.Context, content io.Reader) error {
 		kept, err := w.keepPicture(ctx, content)
 		part.Hash, part.Size, part.Type = kept.Hash, kept.Size, kept.kind
 		return err
@@ -41,7 +41,7 @@ func (w *work) picture(ctx context.Context, a *bot.Attachment) error {
 	if err != nil {
 		return err
 	}
-	w.add(part)
+	w.addPart(part)
 	return nil
 }
 
@@ -60,7 +60,7 @@ func (w *work) keepPicture(ctx context.Context, content io.Reader) (kept, error)
 	}
 	kind, _, _ := strings.Cut(http.DetectContentType(begin), ";")
 	if !strings.HasPrefix(kind, "image/") {
-		return kept{}, because(turn.FileNoPicture, errors.New("its content is "+kind))
+		return kept{}, becauseOf(turn.FileNoPicture, errors.New("its content is "+kind))
 	}
 	// what has no size that can be read, such as WebP, is left to the vendor
 	if c, _, err := image.DecodeConfig(bytes.NewReader(begin)); err == nil && int64(c.Width)*int64(c.Height) > maxPixels {
@@ -73,14 +73,14 @@ func (w *work) keepPicture(ctx context.Context, content io.Reader) (kept, error)
 	return kept{ref, kind}, err
 }
 
-// film shows a video by one of its pictures, and names it.
-func (w *work) film(ctx context.Context, a *bot.Attachment) error {
-	w.add(named(a))
+// showVideo shows a video by one of its pictures, and names it.
+func (w *work) showVideo(ctx context.Context, a *bot.Attachment) error {
+	w.addPart(namedFile(a))
 	if a.Still == "" || !w.deps.Accepts().Image {
 		return nil
 	}
 	still := llm.Part{Kind: llm.ImagePart, Label: "still of the " + a.Kind, Name: a.Name}
-	err := w.fetch(ctx, a.Still, func(ctx context.Context, content io.Reader) error {
+	err := w.fetchFile(ctx, a.Still, func(ctx context.Context, content io.Reader) error {
 		kept, err := w.keepPicture(ctx, content)
 		still.Hash, still.Size, still.Type = kept.Hash, kept.Size, kept.kind
 		return err
@@ -92,6 +92,6 @@ func (w *work) film(ctx context.Context, a *bot.Attachment) error {
 		w.deps.Log.Info().Err(err).Str("turn", w.sent.Turn).Msg("the still of a video cannot be read")
 		return nil
 	}
-	w.add(still)
+	w.addPart(still)
 	return nil
 }

@@ -45,10 +45,10 @@ func openPlace(dir string) (*place, error) {
 
 func (p *place) close() { _ = p.root.Close() } // nothing is written through the handle of a directory
 
-// write stores a content under its own name, or under that of "name (2).pdf" where another content has that. The same
+// writeFile stores a content under its own name, or under that of "name (2).pdf" where another content has that. The same
 // content under a name of the series is not stored again: a message that is read twice after a crash leaves one file.
 // It is there as a whole or not at all. temporary is a name that no other write in this place has at the time.
-func (p *place) write(ctx context.Context, name, temporary string, content io.Reader) (stored string, size int64, err error) {
+func (p *place) writeFile(ctx context.Context, name, temporary string, content io.Reader) (stored string, size int64, err error) {
 	f, err := p.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return "", 0, fmt.Errorf("store a file: %w", err)
@@ -62,15 +62,15 @@ func (p *place) write(ctx context.Context, name, temporary string, content io.Re
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", 0, fmt.Errorf("store a file: %w", err)
 	}
-	stored, err = p.settle(name, temporary, sum, size)
+	stored, err = p.settleName(name, temporary, sum, size)
 	return stored, size, err
 }
 
-// settle gives a written file its name.
-func (p *place) settle(name, temporary string, sum hash.Hash, size int64) (string, error) {
+// settleName gives a written file its name.
+func (p *place) settleName(name, temporary string, sum hash.Hash, size int64) (string, error) {
 	for n := 1; n <= maxSame; n++ {
-		try := numbered(name, n)
-		same, err := p.holds(try, sum, size)
+		try := numberedName(name, n)
+		same, err := p.holdsContent(try, sum, size)
 		switch {
 		case err == nil && same:
 			return try, nil
@@ -95,8 +95,8 @@ func (p *place) settle(name, temporary string, sum hash.Hash, size int64) (strin
 	return "", errNoName
 }
 
-// holds says whether a name has this very content; fs.ErrNotExist where there is nothing of that name.
-func (p *place) holds(name string, sum hash.Hash, size int64) (bool, error) {
+// holdsContent says whether a name has this very content; fs.ErrNotExist where there is nothing of that name.
+func (p *place) holdsContent(name string, sum hash.Hash, size int64) (bool, error) {
 	info, err := p.root.Lstat(name)
 	if err != nil {
 		return false, err
@@ -116,8 +116,8 @@ func (p *place) holds(name string, sum hash.Hash, size int64) (bool, error) {
 	return string(other.Sum(nil)) == string(sum.Sum(nil)), nil
 }
 
-// numbered is the name of the n-th file of one name.
-func numbered(name string, n int) string {
+// numberedName is the name of the n-th file of one name.
+func numberedName(name string, n int) string {
 	if n == 1 {
 		return name
 	}

@@ -25,38 +25,38 @@ const maxRecording = 25 << 20
 // transcribeTime bounds one transcription, besides the download that it reads from.
 const transcribeTime = 2 * time.Minute
 
-// recording writes down what is said. A voice message is the person's own words; an audio file is somebody's, and is
+// readRecording writes down what is said. A voice message is the person's own words; an audio file is somebody's, and is
 // stored in the workspace too.
-func (w *work) recording(ctx context.Context, a *bot.Attachment) error {
+func (w *work) readRecording(ctx context.Context, a *bot.Attachment) error {
 	if a.Kind == bot.Audio {
-		return w.document(ctx, a)
+		return w.storeDocument(ctx, a)
 	}
 	if w.deps.Transcriber == nil {
-		w.trouble(a, turn.Trouble{Problem: turn.FileUnheard})
+		w.nameWithReason(a, turn.Trouble{Problem: turn.FileUnheard})
 		return nil
 	}
 	if a.Size > maxRecording {
-		w.trouble(a, turn.Trouble{Problem: turn.FileTooLarge, Size: a.Size, Limit: maxRecording})
+		w.nameWithReason(a, turn.Trouble{Problem: turn.FileTooLarge, Size: a.Size, Limit: maxRecording})
 		return nil
 	}
 	var text string
-	err := w.patiently(ctx, func(ctx context.Context) error {
-		return w.fetch(ctx, a.ID, func(ctx context.Context, content io.Reader) (err error) {
-			text, err = w.transcribe(ctx, a, content, a.Size)
+	err := w.retryTranscription(ctx, func(ctx context.Context) error {
+		return w.fetchFile(ctx, a.ID, func(ctx context.Context, content io.Reader) (err error) {
+			text, err = w.transcribeFile(ctx, a, content, a.Size)
 			return err
 		})
 	})
 	if failed, ok := errors.AsType[*trouble](err); ok && failed.Problem == turn.FileNotWritten {
-		return w.unwritten(ctx, a, failed)
+		return w.keepUnwritten(ctx, a, failed)
 	}
 	if err != nil {
 		return err
 	}
 	if strings.TrimSpace(text) == "" {
-		w.trouble(a, turn.Trouble{Problem: turn.FileNoWords})
+		w.nameWithReason(a, turn.Trouble{Problem: turn.FileNoWords})
 		return nil
 	}
-	w.heard(a, text, "")
+	w.tellHeard(a, text, "")
 	return nil
 }
 
@@ -69,10 +69,10 @@ func (w *work) storedRecording(ctx context.Context, a *bot.Attachment, f *os.Fil
 	case w.deps.Transcriber == nil:
 		problem.Problem = turn.FileUnheard
 	case size > maxRecording:
-		d.note = joined(d.note, "it is too large to be written down")
+		d.note = joinWords(d.note, "it is too large to be written down")
 	default:
-		err := w.patiently(ctx, func(ctx context.Context) (err error) {
-			text, err = w.transcribe(ctx, a, io.NewSectionReader(f, 0, size), size)
+		err := w.retryTranscription(ctx, func(ctx context.Context) (err error) {
+			text, err = w.transcribeFile(ctx, a, io.NewSectionReader(f, 0, size), size)
 			return err
 		})
 		if t, ok := errors.AsType[*trouble](err); ok {
@@ -82,27 +82,27 @@ func (w *work) storedRecording(ctx context.Context, a *bot.Attachment, f *os.Fil
 		}
 	}
 	if problem.Problem != "" {
-		d.note = joined(d.note, reasonOf(&problem))
-		w.tell(problem)
+		d.note = joinWords(d.note, reasonOf(&problem))
+		w.tellPerson(problem)
 	}
-	w.describe(d)
+	w.describeDocument(d)
 	if strings.TrimSpace(text) != "" {
-		w.heard(a, text, name)
+		w.tellHeard(a, text, name)
 	}
 	return nil
 }
 
-// patiently repeats a transcription that failed for a moment, as a call of a model: a server of speech may be loading.
-func (w *work) patiently(ctx context.Context, run func(ctx context.Context) error) error {
+// retryTranscription repeats a transcription that failed for a moment, as a call of a model: a server of speech may be loading.
+func (w *work) retryTranscription(ctx context.Context, run func(ctx context.Context) error) error {
 	if w.deps.Retry == nil {
 		return run(ctx)
 	}
 	return w.deps.Retry.Do(ctx, "transcribe", run) //nolint:wrapcheck // the error of run
 }
 
-// unwritten keeps a voice message that could not be written down in the workspace, so that what was said is not lost.
-func (w *work) unwritten(ctx context.Context, a *bot.Attachment, failed *trouble) error {
-	p, err := w.place()
+// keepUnwritten keeps a voice message that could not be written down in the workspace, so that what was said is not lost.
+func (w *work) keepUnwritten(ctx context.Context, a *bot.Attachment, failed *trouble) error {
+	p, err := w.openWorkspace()
 	if err != nil {
 		return failed
 	}
@@ -111,7 +111,7 @@ func (w *work) unwritten(ctx context.Context, a *bot.Attachment, failed *trouble
 	if named.Name == "" {
 		named.Name = fallbackName(a) + ".ogg" // what the clients record
 	}
-	name, size, err := w.store(ctx, p, &named)
+	name, size, err := w.storeFile(ctx, p, &named)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -122,13 +122,13 @@ func (w *work) unwritten(ctx context.Context, a *bot.Attachment, failed *trouble
 	w.deps.Log.Warn().Err(failed).Msg("recording not written down")
 	t := failed.Trouble
 	t.Kind, t.Name = a.Kind, a.Name
-	w.describe(&described{what: a, name: name, size: size, note: joined(a.Note, reasonOf(&t))})
-	w.tell(t)
+	w.describeDocument(&described{what: a, name: name, size: size, note: joinWords(a.Note, reasonOf(&t))})
+	w.tellPerson(t)
 	return nil
 }
 
-// transcribe has a recording written down.
-func (w *work) transcribe(ctx context.Context, a *bot.Attachment, content io.Reader, size int64) (string, error) {
+// transcribeFile has a recording written down.
+func (w *work) transcribeFile(ctx context.Context, a *bot.Attachment, content io.Reader, size int64) (string, error) {
 	sound := bufio.NewReader(content)
 	head, err := sound.Peek(16)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -136,7 +136,7 @@ func (w *work) transcribe(ctx context.Context, a *bot.Attachment, content io.Rea
 	}
 	ending := soundEnding(head)
 	if ending == "" {
-		return "", because(turn.FileNoSound, errors.New("its first bytes are those of no format of sounds"))
+		return "", becauseOf(turn.FileNoSound, errors.New("its first bytes are those of no format of sounds"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, transcribeTime)
 	defer cancel()
@@ -149,22 +149,22 @@ func (w *work) transcribe(ctx context.Context, a *bot.Attachment, content io.Rea
 		return "", &trouble{Trouble: turn.Trouble{Problem: turn.FileNotWritten, Note: denied.Text}, err: err}
 	}
 	if llm.KindOf(err) == llm.Invalid { // asking again does not help
-		return "", because(turn.FileNoSound, err)
+		return "", becauseOf(turn.FileNoSound, err)
 	}
-	return "", because(turn.FileNotWritten, err)
+	return "", becauseOf(turn.FileNotWritten, err)
 }
 
-// heard tells the model what was said, and shows it to the person above the answer. name is a file of the workspace, ""
+// tellHeard tells the model what was said, and shows it to the person above the answer. name is a file of the workspace, ""
 // for what the person said themselves.
-func (w *work) heard(a *bot.Attachment, text, name string) {
+func (w *work) tellHeard(a *bot.Attachment, text, name string) {
 	text = strings.TrimSpace(text)
 	if name == "" && !w.sent.Message.Forwarded {
-		w.add(llm.Part{Kind: llm.TextPart, Own: true, Text: fmt.Sprintf("[transcript of %s of the person%s]\n%s", prompt.A(a.Kind), after(a.Note), text)})
+		w.addPart(llm.Part{Kind: llm.TextPart, Own: true, Text: fmt.Sprintf("[transcript of %s of the person%s]\n%s", prompt.A(a.Kind), after(a.Note), text)})
 	} else {
 		from := source.Recording(name)
 		marked, rules := w.deps.Wrap(from, text)
 		w.got.Flag(from, rules)
-		w.add(llm.Part{Kind: llm.TextPart, Text: fmt.Sprintf("[transcript of %s%s]\n%s", prompt.A(a.Kind), after(a.Note), marked)})
+		w.addPart(llm.Part{Kind: llm.TextPart, Text: fmt.Sprintf("[transcript of %s%s]\n%s", prompt.A(a.Kind), after(a.Note), marked)})
 	}
 	w.got.Notices = append(w.got.Notices, w.deps.Words.Heard(w.sent.Message.Language, text))
 }
@@ -176,8 +176,8 @@ func after(note string) string {
 	return ""
 }
 
-// joined are the words that are there.
-func joined(words ...string) string { return joinedBy("; ", words...) }
+// joinWords are the words that are there.
+func joinWords(words ...string) string { return joinedBy("; ", words...) }
 
 func joinedBy(between string, words ...string) string {
 	var list []string

@@ -42,17 +42,17 @@ func (k Keeper) Block(ctx context.Context, block tools.Block) error {
 	if err != nil {
 		return err
 	}
-	f := k.Facts.Fact(key(&block), string(raw))
+	f := k.Facts.Fact(blockKey(&block), string(raw))
 	f.Expires = block.Forget()
 	return k.Facts.Apply(ctx, f)
 }
 
 // Unblock removes a block.
 func (k Keeper) Unblock(ctx context.Context, block tools.Block) error {
-	return k.Facts.Save(ctx, key(&block), "")
+	return k.Facts.Save(ctx, blockKey(&block), "")
 }
 
-func key(b *tools.Block) string {
+func blockKey(b *tools.Block) string {
 	if b.Caller == "" {
 		return b.Tool + " " + b.Session
 	}
@@ -93,7 +93,7 @@ func (l List) Blocked(session bot.SessionKey, caller string, all bool) []texts.B
 func (l List) Lifted(tool string) []bot.Fact {
 	var list []bot.Fact
 	for _, block := range l.Lift(tool) {
-		list = append(list, l.Keeper.Facts.Fact(key(&block), ""))
+		list = append(list, l.Keeper.Facts.Fact(blockKey(&block), ""))
 	}
 	return list
 }
@@ -129,7 +129,7 @@ func (t Teller) Tell(ctx context.Context, e Event) {
 	for i, place := range t.Operators() {
 		if place != told {
 			text := t.Words.ToolBlockedAdmins("", e.Tool, told.Chat, e.Failures, e.Samples, left)
-			t.say(ctx, place.SessionKey(""), place, key+"/"+strconv.Itoa(i), text)
+			t.tellPlace(ctx, place.SessionKey(""), place, key+"/"+strconv.Itoa(i), text)
 		}
 	}
 }
@@ -153,10 +153,10 @@ func (t Teller) tellSession(ctx context.Context, e Event, key string, left time.
 	if lane.Place.Group && e.Caller != "" {
 		text = t.Words.ToolBlockedFor("", e.Tool, cmp.Or(e.Name, e.Caller), left)
 	}
-	t.say(ctx, session, lane.Place, key, text)
+	t.tellPlace(ctx, session, lane.Place, key, text)
 	return lane.Place
 }
 
-func (t Teller) say(ctx context.Context, session bot.SessionKey, place bot.Place, key, text string) {
+func (t Teller) tellPlace(ctx context.Context, session bot.SessionKey, place bot.Place, key, text string) {
 	t.Send(ctx, bot.Row{Session: session, Place: place, Purpose: bot.Reply, Key: key, Content: bot.Content{Text: text}})
 }

@@ -85,13 +85,13 @@ func (c *Choices) Of(session bot.SessionKey) string {
 	if !ok {
 		name, _ = in(session.ChatKey() + wholeChat)
 	}
-	if !c.offers(name) {
+	if !c.offersModel(name) {
 		return ""
 	}
 	return name
 }
 
-func (c *Choices) offers(name string) bool {
+func (c *Choices) offersModel(name string) bool {
 	return !c.deps.Lock && slices.ContainsFunc(c.deps.Offered, func(m Model) bool { return m.Name == name })
 }
 
@@ -101,9 +101,9 @@ func (c *Choices) Forget() { c.chosen.Forget() }
 // Follow reads what any process has chosen since the last call.
 func (c *Choices) Follow(ctx context.Context) error { return c.chosen.Follow(ctx) }
 
-// key returns the key of the choice of a conversation. A group has one for the whole chat, and each of its topics may
+// choiceKey returns the key of the choice of a conversation. A group has one for the whole chat, and each of its topics may
 // have another one.
-func key(call *turn.Call) string {
+func choiceKey(call *turn.Call) string {
 	if p := call.Message.Place; p.Group {
 		return topicKey(p.ChatKey(), p.Thread)
 	}
@@ -118,8 +118,8 @@ func topicKey(chat, thread string) string {
 	return chat + wholeChat
 }
 
-// may reports whether the caller may choose: in a group, which shares one model, only admins may.
-func (c *Choices) may(call *turn.Call) bool {
+// mayChoose reports whether the caller may choose: in a group, which shares one model, only admins may.
+func (c *Choices) mayChoose(call *turn.Call) bool {
 	return !c.deps.Lock && len(c.deps.Offered) > 1 && (call.Admin || !call.Message.Place.Group)
 }
 
@@ -129,17 +129,17 @@ func (c *Choices) Command(_ context.Context, call *turn.Call) (turn.Effect, erro
 	wanted := strings.TrimSpace(msg.Args)
 	switch {
 	case wanted == "":
-		return c.reply(call, c.card(call, c.Of(call.Session), "")), nil
-	case !c.may(call):
-		return c.aside(call, w.ModelAdmins(msg.Language)), nil
+		return call.Reply(c.modelCard(call, c.Of(call.Session), "")), nil
+	case !c.mayChoose(call):
+		return call.ReplyAside(bot.Content{Text: w.ModelAdmins(msg.Language)}), nil
 	}
-	name, ok := c.find(wanted)
+	name, ok := c.findModel(wanted)
 	if !ok {
-		near, _ := nearest.Nearest(wanted, c.names())
-		return c.aside(call, w.ModelUnknown(msg.Language, near, c.names())), nil
+		near, _ := nearest.Nearest(wanted, c.modelNames())
+		return call.ReplyAside(bot.Content{Text: w.ModelUnknown(msg.Language, near, c.modelNames())}), nil
 	}
-	e := c.choose(call, name)
-	e.Change.Send = append(e.Change.Send, c.row(call, c.card(call, name, msg.Name)))
+	e := c.storeChoice(call, name)
+	e.Change.Send = append(e.Change.Send, call.Reply(c.modelCard(call, name, msg.Name)).Change.Send...)
 	return e, nil
 }
 
@@ -154,9 +154,9 @@ func (c *Choices) Feature() feature.Feature {
 	}
 }
 
-// find finds a provider by its name or the name of its model, ignoring case. If several have the same model, the first
+// findModel finds a provider by its name or the name of its model, ignoring case. If several have the same model, the first
 // one is returned.
-func (c *Choices) find(wanted string) (name string, ok bool) {
+func (c *Choices) findModel(wanted string) (name string, ok bool) {
 	for _, m := range c.deps.Offered {
 		if strings.EqualFold(m.Name, wanted) {
 			return m.Name, true
@@ -170,7 +170,7 @@ func (c *Choices) find(wanted string) (name string, ok bool) {
 	return "", false
 }
 
-func (c *Choices) names() []string {
+func (c *Choices) modelNames() []string {
 	names := make([]string, len(c.deps.Offered))
 	for i, m := range c.deps.Offered {
 		names[i] = m.Name
@@ -182,17 +182,17 @@ func (c *Choices) names() []string {
 func (c *Choices) Press(_ context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, c.deps.Words
 	toast := bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query}
-	i := slices.IndexFunc(c.deps.Offered, func(m Model) bool { return msg.Data == data(m.Name) })
+	i := slices.IndexFunc(c.deps.Offered, func(m Model) bool { return msg.Data == buttonData(m.Name) })
 	switch {
-	case !c.may(call):
+	case !c.mayChoose(call):
 		toast.Alert, toast.Content.Text = true, w.ModelAdmins(msg.Language)
 	case i < 0:
 		toast.Alert, toast.Content.Text = true, w.ModelGone(msg.Language)
 	default:
-		e := c.choose(call, c.deps.Offered[i].Name)
+		e := c.storeChoice(call, c.deps.Offered[i].Name)
 		e.Change.Send = append(e.Change.Send, toast)
 		if msg.Message != "" {
-			card := c.card(call, c.deps.Offered[i].Name, msg.Name)
+			card := c.modelCard(call, c.deps.Offered[i].Name, msg.Name)
 			e.Change.Send = append(e.Change.Send, bot.Row{
 				Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: card,
 			})
@@ -202,10 +202,10 @@ func (c *Choices) Press(_ context.Context, call *turn.Call) (turn.Effect, error)
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{toast}}}, nil
 }
 
-// choose stores a choice. Choosing the first model removes the choice outside of topics, so that the configured order
+// storeChoice stores a choice. Choosing the first model removes the choice outside of topics, so that the configured order
 // applies again.
-func (c *Choices) choose(call *turn.Call, name string) turn.Effect {
-	where, value := key(call), name
+func (c *Choices) storeChoice(call *turn.Call, name string) turn.Effect {
+	where, value := choiceKey(call), name
 	if name == c.deps.Offered[0].Name && (!call.Message.Place.Group || call.Message.Place.Thread == "") {
 		value = "" // in a topic, the choice of the whole chat would apply
 	}
@@ -222,24 +222,24 @@ func (c *Choices) choose(call *turn.Call, name string) turn.Effect {
 	}
 }
 
-// card shows which model answers, with a button for each alternative; by is the person who has just chosen.
-func (c *Choices) card(call *turn.Call, now, by string) bot.Content {
+// modelCard shows which model answers, with a button for each alternative; by is the person who has just chosen.
+func (c *Choices) modelCard(call *turn.Call, now, by string) bot.Content {
 	w, lang := c.deps.Words, call.Message.Language
 	if now == "" {
 		now = c.deps.Offered[0].Name
 	}
 	i := slices.IndexFunc(c.deps.Offered, func(m Model) bool { return m.Name == now })
 	content := bot.Content{Language: lang}
-	content.Text = w.ModelCard(lang, label(c.deps.Offered[i]), by, c.may(call), call.Message.Place.Group && call.Message.Place.Thread == "")
+	content.Text = w.ModelCard(lang, modelLabel(c.deps.Offered[i]), by, c.mayChoose(call), call.Message.Place.Group && call.Message.Place.Thread == "")
 	if c.deps.Lock || len(c.deps.Offered) == 1 {
-		content.Text = w.ModelFixed(lang, label(c.deps.Offered[i]))
+		content.Text = w.ModelFixed(lang, modelLabel(c.deps.Offered[i]))
 	}
 	content.Entities = render.Inert(content.Text)
-	if !c.may(call) {
+	if !c.mayChoose(call) {
 		return content
 	}
 	for _, m := range c.deps.Offered {
-		b := bot.Button{Label: label(m), Data: data(m.Name)}
+		b := bot.Button{Label: modelLabel(m), Data: buttonData(m.Name)}
 		if m.Name == now {
 			b.Label = "✓ " + b.Label
 		}
@@ -248,35 +248,17 @@ func (c *Choices) card(call *turn.Call, now, by string) bot.Content {
 	return content
 }
 
-func label(m Model) string {
+func modelLabel(m Model) string {
 	if m.ID == "" || m.ID == m.Name {
 		return m.Name
 	}
 	return m.Name + " · " + m.ID
 }
 
-// data identifies a provider in a button, whose data has at most 64 bytes (Bot API).
-func data(name string) string {
+// buttonData identifies a provider in a button, whose data has at most 64 bytes (Bot API).
+func buttonData(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return Prefix + ":" + base64.RawURLEncoding.EncodeToString(sum[:12])
-}
-
-func (c *Choices) row(call *turn.Call, content bot.Content) bot.Row {
-	row := bot.Row{Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply, Content: content}
-	if row.Place.Group {
-		row.ReplyTo = call.Message.Message
-	}
-	return row
-}
-
-func (c *Choices) reply(call *turn.Call, content bot.Content) turn.Effect {
-	return turn.Effect{Change: bot.Change{Send: []bot.Row{c.row(call, content)}}}
-}
-
-// aside answers with what concerns nobody but the caller.
-func (c *Choices) aside(call *turn.Call, text string) turn.Effect {
-	row := c.row(call, bot.Content{Text: text}).Aside(call.Message)
-	return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}
 }
 
 var _ turn.Presser = (*Choices)(nil)

@@ -48,8 +48,8 @@ func New(features feature.List, deps Deps) *Table {
 // Feature returns /help and /start.
 func (t *Table) Feature() feature.Feature {
 	return feature.Feature{Name: "help", Commands: []feature.Command{
-		{Name: "help", Shows: true, Run: t.help},
-		{Name: "start", Unlisted: true, Run: t.start},
+		{Name: "help", Shows: true, Run: t.answerHelp},
+		{Name: "start", Unlisted: true, Run: t.answerStart},
 	}}
 }
 
@@ -62,12 +62,12 @@ type Reader struct {
 
 // Menu lists the commands that somebody may use, in the order of /help.
 func (t *Table) Menu(of Reader) []string {
-	own, more := t.names(of)
+	own, more := t.listedNames(of)
 	return append(own, more...)
 }
 
-// names lists the commands for everybody and those for admins, sorted.
-func (t *Table) names(of Reader) (own, more []string) {
+// listedNames lists the commands for everybody and those for admins, sorted.
+func (t *Table) listedNames(of Reader) (own, more []string) {
 	for name, c := range t.commands {
 		switch {
 		case c.Run == nil || c.Unlisted || c.Private && of.Group || c.Audience == feature.Deciders && !of.Decides:
@@ -99,7 +99,7 @@ func (t *Table) Run(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	case name == "":
 		return turn.Effect{}, nil
 	case !ok:
-		return call.ReplyAside(bot.Content{Text: w.UnknownCommand(msg.Language, name, t.nearest(name))}), nil
+		return call.ReplyAside(bot.Content{Text: w.UnknownCommand(msg.Language, name, t.nearestCommand(name))}), nil
 	case c.Audience == feature.Admins && !call.Admin:
 		return call.ReplyAside(bot.Content{Text: w.AdminsOnly(msg.Language, t.deps.Admins())}), nil
 	case c.Run != nil:
@@ -111,9 +111,9 @@ func (t *Table) Run(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	}
 }
 
-// nearest returns the command that an unknown one may have been meant as, or "": each of them answers, if only with who
+// nearestCommand returns the command that an unknown one may have been meant as, or "": each of them answers, if only with who
 // may use it and where.
-func (t *Table) nearest(name string) string {
+func (t *Table) nearestCommand(name string) string {
 	var names []string
 	for known, c := range t.commands {
 		if c.Run != nil || c.OffText != nil {
@@ -125,7 +125,7 @@ func (t *Table) nearest(name string) string {
 	return near
 }
 
-func (t *Table) help(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+func (t *Table) answerHelp(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	of := Reader{Admin: call.Admin, Decides: true, Group: call.Message.Place.Group}
 	if t.deps.Decides != nil {
 		var err error
@@ -133,6 +133,6 @@ func (t *Table) help(ctx context.Context, call *turn.Call) (turn.Effect, error) 
 			return turn.Effect{}, err
 		}
 	}
-	own, admin := t.names(of)
+	own, admin := t.listedNames(of)
 	return call.ReplyText(t.deps.Words.Help(call.Message.Language, own, admin)), nil
 }

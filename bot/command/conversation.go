@@ -42,18 +42,18 @@ type Conversation struct {
 // Feature returns /stop, /clear and /new.
 func (c *Conversation) Feature() feature.Feature {
 	return feature.Feature{Name: "conversation", Commands: []feature.Command{
-		{Name: "stop", Run: c.stop},
-		{Name: "clear", Interrupts: true, Run: c.reset(texts.Words.Cleared)},
-		{Name: "new", Interrupts: true, Run: c.reset(texts.Words.Fresh)},
+		{Name: "stop", Run: c.answerStop},
+		{Name: "clear", Interrupts: true, Run: c.resetWith(texts.Words.Cleared)},
+		{Name: "new", Interrupts: true, Run: c.resetWith(texts.Words.Fresh)},
 	}}
 }
 
 // expressBatch is how many express messages are searched for one's own position among them.
 const expressBatch = 1000
 
-// accepted returns the position of an express message in the order of acceptance: /stop does not apply to messages that
+// acceptedAt returns the position of an express message in the order of acceptance: /stop does not apply to messages that
 // came after it. Both may arrive in one batch after a time without a connection.
-func (c *Conversation) accepted(ctx context.Context, msg *bot.Message) (int64, error) {
+func (c *Conversation) acceptedAt(ctx context.Context, msg *bot.Message) (int64, error) {
 	list, err := c.Store.Express(ctx, msg.Place.Channel, msg.Place.Bot, expressBatch)
 	if err != nil {
 		return 0, err
@@ -66,10 +66,10 @@ func (c *Conversation) accepted(ctx context.Context, msg *bot.Message) (int64, e
 	return math.MaxInt64, nil // not among the express arrivals: it applies to all that wait
 }
 
-// stop ends the running turn and drops what waits in the session: messages, open questions, commands in the background.
+// answerStop ends the running turn and drops what waits in the session: messages, open questions, commands in the background.
 // It spares what was written after the command, which may have begun a turn before the command is handled. The end of
 // the turn tells the person that it has stopped.
-func (c *Conversation) stop(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+func (c *Conversation) answerStop(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	lane, err := c.Store.Lane(ctx, call.Session)
 	if err != nil {
 		return turn.Effect{}, err
@@ -78,7 +78,7 @@ func (c *Conversation) stop(ctx context.Context, call *turn.Call) (turn.Effect, 
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	before, err := c.accepted(ctx, call.Message)
+	before, err := c.acceptedAt(ctx, call.Message)
 	if err != nil {
 		return turn.Effect{}, err
 	}
@@ -93,7 +93,7 @@ func (c *Conversation) stop(ctx context.Context, call *turn.Call) (turn.Effect, 
 	if stopped.Running {
 		e.Change.Lanes = []bot.LaneUpdate{{Session: call.Session, Stop: &lane.Turn}}
 		e.Stop = []bot.SessionKey{call.Session}
-		if stopped.Questions, err = c.questions(ctx, call.Session, lane.Turn); err != nil {
+		if stopped.Questions, err = c.countQuestions(ctx, call.Session, lane.Turn); err != nil {
 			return turn.Effect{}, err
 		}
 	}
@@ -114,8 +114,8 @@ func (c *Conversation) stop(ctx context.Context, call *turn.Call) (turn.Effect, 
 	return e, nil
 }
 
-// questions counts the open questions of a turn, which its end withdraws.
-func (c *Conversation) questions(ctx context.Context, session bot.SessionKey, turn string) (int, error) {
+// countQuestions counts the open questions of a turn, which its end withdraws.
+func (c *Conversation) countQuestions(ctx context.Context, session bot.SessionKey, turn string) (int, error) {
 	open, err := c.Store.OpenApprovals(ctx, session)
 	n := 0
 	for i := range open {
@@ -126,8 +126,8 @@ func (c *Conversation) questions(ctx context.Context, session bot.SessionKey, tu
 	return n, err
 }
 
-// reset starts a new conversation: the model no longer sees what came before.
-func (c *Conversation) reset(word func(texts.Words, string) string) func(context.Context, *turn.Call) (turn.Effect, error) {
+// resetWith starts a new conversation: the model no longer sees what came before.
+func (c *Conversation) resetWith(word func(texts.Words, string) string) func(context.Context, *turn.Call) (turn.Effect, error) {
 	return func(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 		lane, err := c.Store.Lane(ctx, call.Session)
 		if err != nil {

@@ -16,8 +16,8 @@ var (
 	code = regexp.MustCompile(`^(?i)(?:[A-Z2-7]{12}|[A-Z2-7]{26})$`)
 )
 
-// start answers /start, with what a link asks for.
-func (t *Table) start(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+// answerStart answers /start, with what a link asks for.
+func (t *Table) answerStart(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, t.deps.Words
 	wanted := strings.TrimSpace(msg.Args)
 	greeting := w.Start(msg.Language, msg.Name)

@@ -47,12 +47,12 @@ type Status struct {
 // Feature returns /status and /tools.
 func (s *Status) Feature() feature.Feature {
 	return feature.Feature{Name: "status", Commands: []feature.Command{
-		{Name: "status", Shows: true, Run: s.status},
-		{Name: "tools", Shows: true, Run: s.tools},
+		{Name: "status", Shows: true, Run: s.answerStatus},
+		{Name: "tools", Shows: true, Run: s.answerTools},
 	}}
 }
 
-func (s *Status) status(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+func (s *Status) answerStatus(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	place, about := call.Message.Place, s.About
 	lane, err := s.Store.Lane(ctx, call.Session)
 	if err != nil {
@@ -76,15 +76,15 @@ func (s *Status) status(ctx context.Context, call *turn.Call) (turn.Effect, erro
 		state.Servers = about.Servers()
 	}
 	if call.Admin {
-		if state.Details, err = s.details(ctx, place); err != nil {
+		if state.Details, err = s.adminDetails(ctx, place); err != nil {
 			return turn.Effect{}, err
 		}
 	}
 	return call.ReplyText(s.Words.Status(call.Message.Language, state)), nil
 }
 
-// details returns what /status shows to admins.
-func (s *Status) details(ctx context.Context, place bot.Place) (*texts.Details, error) {
+// adminDetails returns what /status shows to admins.
+func (s *Status) adminDetails(ctx context.Context, place bot.Place) (*texts.Details, error) {
 	about := s.About
 	counts, err := s.Store.Counts(ctx, place.Channel, place.Bot)
 	if err != nil {

@@ -46,15 +46,15 @@ func (s *Status) blockedNames() []string {
 	return names
 }
 
-// tools runs /tools and /tools unblock NAME.
-func (s *Status) tools(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+// answerTools runs /tools and /tools unblock NAME.
+func (s *Status) answerTools(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	w, msg := s.Words, call.Message
 	words := strings.Fields(msg.Args)
 	if len(words) == 2 && strings.EqualFold(words[0], "unblock") && s.Blocks != nil {
 		if !call.Admin {
 			return call.ReplyAside(bot.Content{Text: w.AdminsOnly(msg.Language, s.Admins())}), nil
 		}
-		return s.unblock(ctx, call, words[1])
+		return s.unblockTool(ctx, call, words[1])
 	}
 	text := w.Tools(msg.Language, s.usableTools(call))
 	if s.About.Unset != nil && call.Admin {
@@ -73,9 +73,9 @@ func (s *Status) tools(ctx context.Context, call *turn.Call) (turn.Effect, error
 	return call.ReplyText(text), nil
 }
 
-// unblock runs /tools unblock NAME. The end of the block is stored together with the reply, so that a crash leaves
+// unblockTool runs /tools unblock NAME. The end of the block is stored together with the reply, so that a crash leaves
 // either both or neither.
-func (s *Status) unblock(ctx context.Context, call *turn.Call, tool string) (turn.Effect, error) {
+func (s *Status) unblockTool(ctx context.Context, call *turn.Call, tool string) (turn.Effect, error) {
 	w, language, names := s.Words, call.Message.Language, s.blockedNames()
 	if slices.Contains(names, tool) {
 		e := call.ReplyText(w.Unblocked(language, tool, true))

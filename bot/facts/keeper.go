@@ -37,7 +37,7 @@ func (k Keeper) Keep(ctx context.Context, change *bot.Change) error {
 func (k Keeper) Insist(ctx context.Context, work func() error) error {
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
 		err := work()
-		if err == nil || final(err) {
+		if err == nil || isFinal(err) {
 			return err
 		}
 		k.Log.Warn().Err(err).Dur("wait", pause).Msg("the store failed; retrying")
@@ -51,8 +51,8 @@ func (k Keeper) Insist(ctx context.Context, work func() error) error {
 	}
 }
 
-// final reports whether the store would refuse a Change at any other time too.
-func final(err error) bool {
+// isFinal reports whether the store would refuse a Change at any other time too.
+func isFinal(err error) bool {
 	return slices.ContainsFunc([]error{
 		bot.ErrInvalid, bot.ErrNotFound, bot.ErrLost, bot.ErrConflict, bot.ErrDecided, bot.ErrTaken,
 	}, func(e error) bool {

@@ -44,10 +44,10 @@ func (d Button) Feature() feature.Feature {
 
 // Buttons are those below the growing answer of a turn.
 func (d Button) Buttons(language, turn string) [][]bot.Button {
-	return [][]bot.Button{{{Label: d.Words.StopButton(language), Data: data(turn)}}}
+	return [][]bot.Button{{{Label: d.Words.StopButton(language), Data: buttonData(turn)}}}
 }
 
-func data(turn string) string {
+func buttonData(turn string) string {
 	sum := sha256.Sum256([]byte(turn))
 	return Prefix + ":" + hex.EncodeToString(sum[:hashed])
 }
@@ -66,12 +66,12 @@ func (d Button) Press(ctx context.Context, call *turn.Call) (turn.Effect, error)
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{toast}}}
 	}
 	i := slices.IndexFunc(lanes, func(l bot.Lane) bool {
-		return strings.HasPrefix(msg.Data, Prefix+":") && data(l.Turn) == msg.Data
+		return strings.HasPrefix(msg.Data, Prefix+":") && buttonData(l.Turn) == msg.Data
 	})
 	if i < 0 {
 		return answer(d.Words.StopOver(msg.Language), false), nil
 	}
-	may, err := d.may(ctx, call, &lanes[i])
+	may, err := d.mayStop(ctx, call, &lanes[i])
 	switch {
 	case err != nil:
 		return turn.Effect{}, err
@@ -84,8 +84,8 @@ func (d Button) Press(ctx context.Context, call *turn.Call) (turn.Effect, error)
 	return e, nil
 }
 
-// may reports whether the person may stop a turn: who asked, approvers and admins may.
-func (d Button) may(ctx context.Context, call *turn.Call, lane *bot.Lane) (bool, error) {
+// mayStop reports whether the person may stop a turn: who asked, approvers and admins may.
+func (d Button) mayStop(ctx context.Context, call *turn.Call, lane *bot.Lane) (bool, error) {
 	caller := call.Message.Caller
 	switch {
 	case caller == "" || call.Message.FromBot:

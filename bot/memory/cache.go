@@ -33,8 +33,8 @@ type cache struct {
 	clock  int
 }
 
-// get returns a scope as it was read at a revision; nil = it is not known.
-func (c *cache) get(key, revision string) *read {
+// getScope returns a scope as it was read at a revision; nil = it is not known.
+func (c *cache) getScope(key, revision string) *read {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.scopes[key]
@@ -46,11 +46,11 @@ func (c *cache) get(key, revision string) *read {
 	return r
 }
 
-// put keeps a scope, in place of those that were used least lately.
-func (c *cache) put(key string, r *read) {
+// putScope keeps a scope, in place of those that were used least lately.
+func (c *cache) putScope(key string, r *read) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.remove(key)
+	c.removeScope(key)
 	if r.revision == "" || len(r.list) > cachedMemories {
 		return
 	}
@@ -61,7 +61,7 @@ func (c *cache) put(key string, r *read) {
 				oldest = k
 			}
 		}
-		c.remove(oldest)
+		c.removeScope(oldest)
 	}
 	if c.scopes == nil {
 		c.scopes = map[string]*read{}
@@ -71,24 +71,24 @@ func (c *cache) put(key string, r *read) {
 	c.scopes[key], c.n = r, c.n+len(r.list)
 }
 
-// drop forgets a scope, because it has changed: nothing that was deleted stays in memory.
-func (c *cache) drop(key string) {
+// dropScope forgets a scope, because it has changed: nothing that was deleted stays in memory.
+func (c *cache) dropScope(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.remove(key)
+	c.removeScope(key)
 }
 
-func (c *cache) remove(key string) {
+func (c *cache) removeScope(key string) {
 	if r := c.scopes[key]; r != nil {
 		c.n -= len(r.list)
 		delete(c.scopes, key)
 	}
 }
 
-// recent returns the memories of a scope as they are stored now. The revision is read first: if something is changed
+// recentMemories returns the memories of a scope as they are stored now. The revision is read first: if something is changed
 // before the list is read, the next call reads again.
-func (s *Store) recent(ctx context.Context, scope Scope) (*read, error) {
-	names := s.named(scope)
+func (s *Store) recentMemories(ctx context.Context, scope Scope) (*read, error) {
+	names := s.scopeKeys(scope)
 	revisions := make([]string, len(names))
 	known := false
 	for i, name := range names {
@@ -102,14 +102,14 @@ func (s *Store) recent(ctx context.Context, scope Scope) (*read, error) {
 	if known {
 		revision = strings.Join(revisions, " ")
 	}
-	if r := s.cache.get(names[0], revision); r != nil {
+	if r := s.cache.getScope(names[0], revision); r != nil {
 		return r, nil
 	}
-	list, err := s.list(ctx, scope)
+	list, err := s.listMemories(ctx, scope)
 	if err != nil {
 		return nil, err
 	}
 	r := &read{revision: revision, list: list, texts: textsOf(list)}
-	s.cache.put(names[0], r)
+	s.cache.putScope(names[0], r)
 	return r, nil
 }

@@ -64,8 +64,8 @@ func (r *reader) origin() tools.Origin {
 	}
 }
 
-// may reports whether the reader may delete everything.
-func (r *reader) may() bool { return !r.scope.shared || r.call.Admin }
+// mayDeleteAll reports whether the reader may delete everything.
+func (r *reader) mayDeleteAll() bool { return !r.scope.shared || r.call.Admin }
 
 // Command answers /memory, and /memory change ID TEXT.
 func (d Handler) Command(ctx context.Context, call *turn.Call) (turn.Effect, error) {
@@ -78,44 +78,44 @@ func (d Handler) Command(ctx context.Context, call *turn.Call) (turn.Effect, err
 	verb, rest, _ := strings.Cut(strings.TrimSpace(msg.Args), " ")
 	switch {
 	case verb == "":
-		list, err := d.Memory.list(ctx, scope)
-		return d.reply(call, d.page(r, list, 0, "")), err
+		list, err := d.Memory.listMemories(ctx, scope)
+		return d.reply(call, d.memoryPage(r, list, 0, "")), err
 	case strings.EqualFold(verb, "change"):
 		id, text, _ := strings.Cut(strings.TrimSpace(rest), " ")
-		return d.edit(ctx, r, id, text)
+		return d.editMemory(ctx, r, id, text)
 	default:
 		return d.reply(call, bot.Content{Text: w.MemoryHelp(msg.Language)}), nil
 	}
 }
 
-// edit changes the text of a memory.
-func (d Handler) edit(ctx context.Context, r *reader, id, text string) (turn.Effect, error) {
+// editMemory changes the text of a memory.
+func (d Handler) editMemory(ctx context.Context, r *reader, id, text string) (turn.Effect, error) {
 	msg, w, s := r.call.Message, d.Words, d.Memory
-	draft, err := s.draft(ctx, r.scope)
+	draft, err := s.draftScope(ctx, r.scope)
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	m, ok := draft.find(strings.ToLower(id))
+	m, ok := draft.findMemory(strings.ToLower(id))
 	if !ok {
 		return d.reply(r.call, bot.Content{Text: w.MemoryGone(msg.Language)}), nil
 	}
 	size := len(text)
-	text, bad := s.clean(text, s.deps.Limits.Bytes)
+	text, bad := s.cleanText(text, s.deps.Limits.Bytes)
 	if bad != "" {
 		return d.reply(r.call, bot.Content{Text: w.MemoryRefused(msg.Language, string(bad), size, s.deps.Limits.Bytes)}), nil
 	}
 	m.Text, m.By, m.Name, m.At = text, msg.Caller, msg.Name, s.deps.Now().UTC()
-	draft.put(m)
+	draft.putMemory(m)
 	draft.event = append(draft.event, Event{What: Edited, IDs: []string{m.ID}, Origin: r.origin()})
-	e := d.reply(r.call, bot.Content{Text: w.MemoryEdited(msg.Language, d.entry(&m, 0)), Language: msg.Language})
-	return d.effect(draft, e), nil
+	e := d.reply(r.call, bot.Content{Text: w.MemoryEdited(msg.Language, d.memoryEntry(&m, 0)), Language: msg.Language})
+	return d.withChange(draft, e), nil
 }
 
-// effect adds a Change of memories to an answer.
-func (d Handler) effect(draft *draft, e turn.Effect) turn.Effect {
-	e.Change.Facts = d.Memory.change(draft).Facts
+// withChange adds a Change of memories to an answer.
+func (d Handler) withChange(draft *draft, e turn.Effect) turn.Effect {
+	e.Change.Facts = d.Memory.changeOf(draft).Facts
 	e.Then = func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
-		d.Memory.stored(ctx, draft)
+		d.Memory.followStored(ctx, draft)
 		return turn.Effect{}, nil
 	}
 	return e
@@ -128,51 +128,51 @@ func (d Handler) Press(ctx context.Context, call *turn.Call) (turn.Effect, error
 	scope, ok := scopeOf(msg)
 	parts := strings.Split(msg.Data, ":")
 	if !ok || len(parts) != 4 {
-		return toast(msg, w.UnknownQuestion(msg.Language)), nil
+		return toastReply(msg, w.UnknownQuestion(msg.Language)), nil
 	}
 	page, err := strconv.Atoi(parts[3])
 	if err != nil || page < 0 {
-		return toast(msg, w.UnknownQuestion(msg.Language)), nil
+		return toastReply(msg, w.UnknownQuestion(msg.Language)), nil
 	}
 	r := &reader{call, scope}
-	draft, err := d.Memory.draft(ctx, scope)
+	draft, err := d.Memory.draftScope(ctx, scope)
 	if err != nil {
 		return turn.Effect{}, err
 	}
 	switch verb := parts[1]; verb {
 	case pressPage:
-		return redraw(msg, d.page(r, draft.list, page, "")), nil
+		return redrawMessage(msg, d.memoryPage(r, draft.list, page, "")), nil
 	case pressAll, pressClear:
-		if !r.may() {
-			return toast(msg, w.AdminsOnly(msg.Language, d.Admins())), nil
+		if !r.mayDeleteAll() {
+			return toastReply(msg, w.AdminsOnly(msg.Language, d.Admins())), nil
 		}
 		if verb == pressAll {
-			return redraw(msg, d.askAll(r, len(draft.list))), nil
+			return redrawMessage(msg, d.askAll(r, len(draft.list))), nil
 		}
-		n := draft.clear(r.origin())
-		return d.effect(draft, redraw(msg, d.page(r, nil, 0, w.MemoryCleared(msg.Language, n)))), nil
+		n := draft.clearMemories(r.origin())
+		return d.withChange(draft, redrawMessage(msg, d.memoryPage(r, nil, 0, w.MemoryCleared(msg.Language, n)))), nil
 	case pressAsk, pressDelete, pressEdit:
-		return d.pressed(r, draft, verb, parts[2], page), nil
+		return d.pressMemory(r, draft, verb, parts[2], page), nil
 	default:
-		return toast(msg, w.UnknownQuestion(msg.Language)), nil
+		return toastReply(msg, w.UnknownQuestion(msg.Language)), nil
 	}
 }
 
-// pressed is a button of one memory.
-func (d Handler) pressed(r *reader, draft *draft, verb, id string, page int) turn.Effect {
+// pressMemory is a button of one memory.
+func (d Handler) pressMemory(r *reader, draft *draft, verb, id string, page int) turn.Effect {
 	msg, w := r.call.Message, d.Words
-	m, ok := draft.find(id)
+	m, ok := draft.findMemory(id)
 	switch {
 	case !ok:
-		e := redraw(msg, d.page(r, draft.list, page, ""))
-		e.Change.Send[0] = toast(msg, w.MemoryGone(msg.Language)).Change.Send[0]
+		e := redrawMessage(msg, d.memoryPage(r, draft.list, page, ""))
+		e.Change.Send[0] = toastReply(msg, w.MemoryGone(msg.Language)).Change.Send[0]
 		return e
 	case verb == pressAsk:
-		return redraw(msg, d.ask(msg.Language, &m, page))
+		return redrawMessage(msg, d.askToDelete(msg.Language, &m, page))
 	case verb == pressEdit:
-		return redraw(msg, d.how(msg.Language, &m, page))
+		return redrawMessage(msg, d.tellHowToChange(msg.Language, &m, page))
 	}
-	draft.drop(&m)
+	draft.dropMemory(&m)
 	draft.event = append(draft.event, Event{What: Deleted, IDs: []string{m.ID}, Origin: r.origin()})
 	left := make([]Memory, 0, len(draft.list))
 	for _, other := range draft.list {
@@ -180,11 +180,11 @@ func (d Handler) pressed(r *reader, draft *draft, verb, id string, page int) tur
 			left = append(left, other)
 		}
 	}
-	return d.effect(draft, redraw(msg, d.page(r, left, page, w.MemoryDeleted(msg.Language))))
+	return d.withChange(draft, redrawMessage(msg, d.memoryPage(r, left, page, w.MemoryDeleted(msg.Language))))
 }
 
-// page shows a page of memories. note is said below it.
-func (d Handler) page(r *reader, list []Memory, page int, note string) bot.Content {
+// memoryPage shows a page of memories. note is said below it.
+func (d Handler) memoryPage(r *reader, list []Memory, page int, note string) bot.Content {
 	w, lang := d.Words, r.call.Message.Language
 	page = min(page, max(0, len(list)-1)/listPage)
 	from := page * listPage
@@ -193,95 +193,90 @@ func (d Handler) page(r *reader, list []Memory, page int, note string) bot.Conte
 	content := bot.Content{Language: lang}
 	labels := w.MemoryLabels(lang)
 	for i := range part {
-		shown.Page = append(shown.Page, d.entry(&part[i], from+i+1))
+		shown.Page = append(shown.Page, d.memoryEntry(&part[i], from+i+1))
 		n := strconv.Itoa(from + i + 1)
 		content.Buttons = append(content.Buttons, []bot.Button{
-			{Label: labels.Change + " " + n, Data: data(pressEdit, part[i].ID, page)},
-			{Label: labels.Delete + " " + n, Data: data(pressAsk, part[i].ID, page), Style: "danger"},
+			{Label: labels.Change + " " + n, Data: buttonData(pressEdit, part[i].ID, page)},
+			{Label: labels.Delete + " " + n, Data: buttonData(pressAsk, part[i].ID, page), Style: "danger"},
 		})
 	}
 	var turns []bot.Button
 	newer, older := w.PageButtons(lang)
 	if page > 0 {
-		turns = append(turns, bot.Button{Label: newer, Data: data(pressPage, "", page-1)})
+		turns = append(turns, bot.Button{Label: newer, Data: buttonData(pressPage, "", page-1)})
 	}
 	if from+listPage < len(list) {
-		turns = append(turns, bot.Button{Label: older, Data: data(pressPage, "", page+1)})
+		turns = append(turns, bot.Button{Label: older, Data: buttonData(pressPage, "", page+1)})
 	}
 	if len(turns) > 0 {
 		content.Buttons = append(content.Buttons, turns)
 	}
-	if len(list) > 1 && r.may() {
-		content.Buttons = append(content.Buttons, []bot.Button{{Label: labels.All, Data: data(pressAll, "", page), Style: "danger"}})
+	if len(list) > 1 && r.mayDeleteAll() {
+		content.Buttons = append(content.Buttons, []bot.Button{{Label: labels.All, Data: buttonData(pressAll, "", page), Style: "danger"}})
 	}
-	return inert(content, w.Memories(lang, shown))
+	return inertContent(content, w.Memories(lang, shown))
 }
 
-// entry is a memory as people see it.
-func (d Handler) entry(m *Memory, n int) texts.Memory {
+// memoryEntry is a memory as people see it.
+func (d Handler) memoryEntry(m *Memory, n int) texts.Memory {
 	return texts.Memory{N: n, Key: m.Key, Text: m.Text, Name: m.Name, At: m.At}
 }
 
-// ask asks whether to delete a memory.
-func (d Handler) ask(lang string, m *Memory, page int) bot.Content {
+// askToDelete asks whether to delete a memory.
+func (d Handler) askToDelete(lang string, m *Memory, page int) bot.Content {
 	labels := d.Words.MemoryLabels(lang)
-	return inert(bot.Content{Language: lang, Buttons: [][]bot.Button{{
-		{Label: labels.Yes, Data: data(pressDelete, m.ID, page), Style: "danger"},
-		{Label: labels.Back, Data: data(pressPage, "", page)},
-	}}}, d.Words.MemoryAsk(lang, d.entry(m, 0)))
+	return inertContent(bot.Content{Language: lang, Buttons: [][]bot.Button{{
+		{Label: labels.Yes, Data: buttonData(pressDelete, m.ID, page), Style: "danger"},
+		{Label: labels.Back, Data: buttonData(pressPage, "", page)},
+	}}}, d.Words.MemoryAsk(lang, d.memoryEntry(m, 0)))
 }
 
-// how says how to change a memory: by a command that can be copied.
-func (d Handler) how(lang string, m *Memory, page int) bot.Content {
+// tellHowToChange says how to change a memory: by a command that can be copied.
+func (d Handler) tellHowToChange(lang string, m *Memory, page int) bot.Content {
 	labels := d.Words.MemoryLabels(lang)
-	return inert(bot.Content{Language: lang, Buttons: [][]bot.Button{{
-		{Label: labels.Back, Data: data(pressPage, "", page)},
-	}}}, d.Words.MemoryHow(lang, d.entry(m, 0), m.ID))
+	return inertContent(bot.Content{Language: lang, Buttons: [][]bot.Button{{
+		{Label: labels.Back, Data: buttonData(pressPage, "", page)},
+	}}}, d.Words.MemoryHow(lang, d.memoryEntry(m, 0), m.ID))
 }
 
 // askAll asks whether to delete everything.
 func (d Handler) askAll(r *reader, n int) bot.Content {
 	lang := r.call.Message.Language
 	labels := d.Words.MemoryLabels(lang)
-	return inert(bot.Content{Language: lang, Buttons: [][]bot.Button{{
-		{Label: labels.YesAll, Data: data(pressClear, "", 0), Style: "danger"},
-		{Label: labels.Back, Data: data(pressPage, "", 0)},
+	return inertContent(bot.Content{Language: lang, Buttons: [][]bot.Button{{
+		{Label: labels.YesAll, Data: buttonData(pressClear, "", 0), Style: "danger"},
+		{Label: labels.Back, Data: buttonData(pressPage, "", 0)},
 	}}}, d.Words.MemoryAskAll(lang, n, r.scope.shared))
 }
 
-// data is what a button carries; at most 64 bytes (Bot API).
-func data(verb, id string, page int) string {
+// buttonData is what a button carries; at most 64 bytes (Bot API).
+func buttonData(verb, id string, page int) string {
 	return strings.Join([]string{Prefix, verb, id, strconv.Itoa(page)}, ":")
 }
 
-// inert gives content a text in which nothing can be clicked.
-func inert(content bot.Content, text string) bot.Content {
+// inertContent gives content a text in which nothing can be clicked.
+func inertContent(content bot.Content, text string) bot.Content {
 	content.Text, content.Entities = text, render.Inert(text)
 	return content
 }
 
 // reply answers a command. What is remembered in a group is nobody's secret there.
 func (d Handler) reply(call *turn.Call, content bot.Content) turn.Effect {
-	msg := call.Message
-	row := bot.Row{Session: call.Session, Place: msg.Place, Purpose: bot.Reply, Content: content}
-	if msg.Place.Group {
-		row.ReplyTo = msg.Message
-	}
 	if content.Entities == nil {
-		row.Content = inert(content, content.Text)
+		content = inertContent(content, content.Text)
 	}
-	return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}
+	return call.Reply(content)
 }
 
-func toast(msg *bot.Message, text string) turn.Effect {
+func toastReply(msg *bot.Message, text string) turn.Effect {
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{{
 		Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: text != "", Content: bot.Content{Text: text},
 	}}}}
 }
 
-// redraw answers a press and puts content into the message of its button.
-func redraw(msg *bot.Message, content bot.Content) turn.Effect {
-	e := toast(msg, "")
+// redrawMessage answers a press and puts content into the message of its button.
+func redrawMessage(msg *bot.Message, content bot.Content) turn.Effect {
+	e := toastReply(msg, "")
 	if msg.Message != "" {
 		e.Change.Send = append(e.Change.Send, bot.Row{Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: content})
 	}

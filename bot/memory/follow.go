@@ -35,7 +35,7 @@ func (s *Store) Follow(ctx context.Context) error {
 		return fmt.Errorf("read who has something remembered: %w", err)
 	}
 	for i := range list {
-		s.note(key(&list[i]))
+		s.noteScope(key(&list[i]))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,9 +43,9 @@ func (s *Store) Follow(ctx context.Context) error {
 	return nil
 }
 
-// note records that a scope may have memories. It is called after they were stored.
-func (s *Store) note(key string) {
-	s.cache.drop(key)
+// noteScope records that a scope may have memories. It is called after they were stored.
+func (s *Store) noteScope(key string) {
+	s.cache.dropScope(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.n++
@@ -64,19 +64,19 @@ func (s *Store) Has(msg *bot.Message) bool {
 	if !ok {
 		return false
 	}
-	_, may := s.noted(scope)
+	_, may := s.isNoted(scope)
 	return may
 }
 
-func (s *Store) noted(scope Scope) (n int, may bool) {
+func (s *Store) isNoted(scope Scope) (n int, may bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, may = s.may[scope.key]
 	return n, may
 }
 
-// none records that a scope has no memories, unless there are some since it was noted.
-func (s *Store) none(scope Scope, noted int) {
+// noteEmpty records that a scope has no memories, unless there are some since it was noted.
+func (s *Store) noteEmpty(scope Scope, noted int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.may[scope.key] == noted {

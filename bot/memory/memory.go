@@ -68,9 +68,9 @@ func (s Scope) Shared() bool { return s.shared }
 // String returns the caller or the chat.
 func (s Scope) String() string { return s.key }
 
-// in returns the scope of a place: a person's own if nobody else reads there, that of the group if the bot is in it.
+// scopeOfPlace returns the scope of a place: a person's own if nobody else reads there, that of the group if the bot is in it.
 // Elsewhere, as a guest or for a business account, strangers read, and nothing is remembered.
-func in(private bool, caller, chat string) (Scope, bool) {
+func scopeOfPlace(private bool, caller, chat string) (Scope, bool) {
 	if caller == "" || strings.Contains(caller, "/") { // a key would begin like that of another caller
 		return Scope{}, false
 	}
@@ -85,7 +85,7 @@ func in(private bool, caller, chat string) (Scope, bool) {
 }
 
 // ScopeOfCall returns the scope of a tool call; false if nothing is remembered where it comes from.
-func ScopeOfCall(o tools.Origin) (Scope, bool) { return in(o.Private, o.Caller, o.Chat) }
+func ScopeOfCall(o tools.Origin) (Scope, bool) { return scopeOfPlace(o.Private, o.Caller, o.Chat) }
 
 // scopeOf returns the scope of a message; false if nothing is remembered where it was written.
 func scopeOf(msg *bot.Message) (Scope, bool) {
@@ -94,9 +94,9 @@ func scopeOf(msg *bot.Message) (Scope, bool) {
 		return Scope{}, false
 	}
 	if private {
-		return in(true, msg.Caller, "")
+		return scopeOfPlace(true, msg.Caller, "")
 	}
-	return in(false, msg.Caller, msg.Place.ChatKey())
+	return scopeOfPlace(false, msg.Caller, msg.Place.ChatKey())
 }
 
 // Limits bound what is remembered.
@@ -159,9 +159,9 @@ func idOf(parts ...string) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5]))
 }
 
-// named lists the keys under which a scope may have facts: a group that got a new id a moment ago has some under the
+// scopeKeys lists the keys under which a scope may have facts: a group that got a new id a moment ago has some under the
 // former one if a call of its turn was under way. The first is the present one.
-func (s *Store) named(scope Scope) []string {
+func (s *Store) scopeKeys(scope Scope) []string {
 	if !scope.shared {
 		return []string{scope.key}
 	}
@@ -173,10 +173,10 @@ func (s *Store) named(scope Scope) []string {
 	return list
 }
 
-// list reads the memories of a scope, newest first.
-func (s *Store) list(ctx context.Context, scope Scope) ([]Memory, error) {
+// listMemories reads the memories of a scope, newest first.
+func (s *Store) listMemories(ctx context.Context, scope Scope) ([]Memory, error) {
 	var all []Memory
-	for _, name := range s.named(scope) {
+	for _, name := range s.scopeKeys(scope) {
 		found, err := s.deps.Store.FactsOf(ctx, bucket, name+"/", s.deps.Now())
 		if err != nil {
 			return nil, fmt.Errorf("read what is remembered: %w", err)
@@ -207,22 +207,22 @@ type draft struct {
 	event []Event
 }
 
-// draft reads a scope for a Change. The revision is read first: a Change of another process in between refuses this one.
-func (s *Store) draft(ctx context.Context, scope Scope) (*draft, error) {
-	d := &draft{scope: scope, key: s.named(scope)[0]}
+// draftScope reads a scope for a Change. The revision is read first: a Change of another process in between refuses this one.
+func (s *Store) draftScope(ctx context.Context, scope Scope) (*draft, error) {
+	d := &draft{scope: scope, key: s.scopeKeys(scope)[0]}
 	var err error
 	if d.was, err = s.deps.Store.Fact(ctx, scopes, d.key, s.deps.Now()); err != nil {
 		return nil, fmt.Errorf("read what is remembered: %w", err)
 	}
-	if d.list, err = s.list(ctx, scope); err != nil {
+	if d.list, err = s.listMemories(ctx, scope); err != nil {
 		return nil, err
 	}
 	d.left = len(d.list)
 	return d, nil
 }
 
-// find returns a memory of the scope by its id.
-func (d *draft) find(id string) (Memory, bool) {
+// findMemory returns a memory of the scope by its id.
+func (d *draft) findMemory(id string) (Memory, bool) {
 	i := slices.IndexFunc(d.list, func(m Memory) bool { return m.ID == id })
 	if i < 0 {
 		return Memory{}, false
@@ -230,23 +230,23 @@ func (d *draft) find(id string) (Memory, bool) {
 	return d.list[i], true
 }
 
-// put stores a memory, in place of one with its id if there is one.
-func (d *draft) put(m Memory) {
-	if _, ok := d.find(m.ID); !ok {
+// putMemory stores a memory, in place of one with its id if there is one.
+func (d *draft) putMemory(m Memory) {
+	if _, ok := d.findMemory(m.ID); !ok {
 		d.left++
 	}
 	raw, _ := json.Marshal(m) // strings and a time can always be marshalled
 	d.facts = append(d.facts, bot.Fact{Bucket: bucket, Key: cmp.Or(m.fact, d.key+"/"+m.ID), Value: string(raw)})
 }
 
-// drop deletes a memory.
-func (d *draft) drop(m *Memory) {
+// dropMemory deletes a memory.
+func (d *draft) dropMemory(m *Memory) {
 	d.left--
 	d.facts = append(d.facts, bot.Fact{Bucket: bucket, Key: m.fact})
 }
 
-// change returns the Change; empty if there is nothing to do.
-func (s *Store) change(d *draft) bot.Change {
+// changeOf returns the Change; empty if there is nothing to do.
+func (s *Store) changeOf(d *draft) bot.Change {
 	if len(d.facts) == 0 {
 		return bot.Change{}
 	}
@@ -272,24 +272,24 @@ func (s *Store) change(d *draft) bot.Change {
 // attempts limits how often a Change is computed again because another one came first.
 const attempts = 16
 
-// apply makes a Change of a scope: work is called with what the store has, again if another Change came first.
-func (s *Store) apply(ctx context.Context, scope Scope, work func(*draft) error) error {
+// applyDraft makes a Change of a scope: work is called with what the store has, again if another Change came first.
+func (s *Store) applyDraft(ctx context.Context, scope Scope, work func(*draft) error) error {
 	for n := 1; ; n++ {
-		d, err := s.draft(ctx, scope)
+		d, err := s.draftScope(ctx, scope)
 		if err != nil {
 			return err
 		}
 		if err := work(d); err != nil {
 			return err
 		}
-		change := s.change(d)
+		change := s.changeOf(d)
 		if len(change.Facts) == 0 {
 			return nil
 		}
 		_, err = s.deps.Store.Apply(ctx, &change)
 		switch {
 		case err == nil:
-			s.stored(ctx, d)
+			s.followStored(ctx, d)
 			return nil
 		case !errors.Is(err, bot.ErrConflict) || n == attempts:
 			return fmt.Errorf("store what is remembered: %w", err)
@@ -297,9 +297,9 @@ func (s *Store) apply(ctx context.Context, scope Scope, work func(*draft) error)
 	}
 }
 
-// stored follows a Change that was stored.
-func (s *Store) stored(ctx context.Context, d *draft) {
-	s.note(d.key)
+// followStored follows a Change that was stored.
+func (s *Store) followStored(ctx context.Context, d *draft) {
+	s.noteScope(d.key)
 	if d.left == 0 && s.deps.Semantic != nil {
 		if err := s.deps.Semantic.Forget(ctx, d.scope.key); err != nil {
 			s.deps.Log.Warn().Err(err).Msg("vectors of deleted memories not deleted; the next search does")
@@ -313,21 +313,21 @@ func (s *Store) stored(ctx context.Context, d *draft) {
 // DeleteOf deletes all memories of a scope, and returns how many there were.
 func (s *Store) DeleteOf(ctx context.Context, scope Scope, by tools.Origin) (int, error) {
 	n := 0
-	err := s.apply(ctx, scope, func(d *draft) error {
-		n = d.clear(by)
+	err := s.applyDraft(ctx, scope, func(d *draft) error {
+		n = d.clearMemories(by)
 		return nil
 	})
 	return n, err
 }
 
-// clear deletes all.
-func (d *draft) clear(by tools.Origin) int {
+// clearMemories deletes all.
+func (d *draft) clearMemories(by tools.Origin) int {
 	if len(d.list) == 0 {
 		return 0
 	}
 	e := Event{What: Deleted, Origin: by}
 	for i := range d.list {
-		d.drop(&d.list[i])
+		d.dropMemory(&d.list[i])
 		e.IDs = append(e.IDs, d.list[i].ID)
 	}
 	d.event = append(d.event, e)

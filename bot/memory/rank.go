@@ -43,8 +43,8 @@ func textsOf(list []Memory) *catalog.Texts {
 	return catalog.NewTexts(docs)
 }
 
-// rank orders memories by how well they fit a text, best first; those that do not fit at all are left out.
-func (s *Store) rank(ctx context.Context, scope Scope, text string, of *read) []hit {
+// rankMemories orders memories by how well they fit a text, best first; those that do not fit at all are left out.
+func (s *Store) rankMemories(ctx context.Context, scope Scope, text string, of *read) []hit {
 	list, scores := of.list, of.texts.Rank(text)
 	if s.deps.Semantic != nil {
 		ctx, cancel := context.WithTimeout(ctx, semanticWithin)
@@ -71,8 +71,8 @@ func (s *Store) rank(ctx context.Context, scope Scope, text string, of *read) []
 // alike is the share of common words from which on two memories may be about the same.
 const alike = 0.5
 
-// overlap returns how many of the words of two texts they have in common, from 0 to 1.
-func overlap(a, b []string) float64 {
+// wordOverlap returns how many of the words of two texts they have in common, from 0 to 1.
+func wordOverlap(a, b []string) float64 {
 	one := map[string]bool{}
 	for _, t := range a {
 		one[t] = true
@@ -95,13 +95,13 @@ func overlap(a, b []string) float64 {
 	return float64(both) / float64(all)
 }
 
-// near lists the memories that may be about the same as a new one, most similar first, at most three.
-func near(m *Memory, list []Memory) []Memory {
+// nearMemories lists the memories that may be about the same as a new one, most similar first, at most three.
+func nearMemories(m *Memory, list []Memory) []Memory {
 	const most = 3
 	words := catalog.Stems(m.document())
 	var hits []hit
 	for i := range list {
-		if o := overlap(words, catalog.Stems(list[i].document())); o >= alike && list[i].ID != m.ID {
+		if o := wordOverlap(words, catalog.Stems(list[i].document())); o >= alike && list[i].ID != m.ID {
 			hits = append(hits, hit{&list[i], float32(o)})
 		}
 	}

@@ -26,29 +26,29 @@ func (s *Store) Recall(ctx context.Context, of *turn.Reminder) (*journal.Recalle
 	if !ok || strings.TrimSpace(of.Message.Text) == "" {
 		return nil, false
 	}
-	noted, may := s.noted(scope)
+	noted, may := s.isNoted(scope)
 	if !may {
 		return nil, false
 	}
-	known, err := s.recent(ctx, scope)
+	known, err := s.recentMemories(ctx, scope)
 	if err != nil {
 		s.deps.Log.Warn().Err(err).Msg("the turn begins without what is remembered")
 		return nil, false
 	}
 	if len(known.list) == 0 {
-		s.none(scope, noted)
+		s.noteEmpty(scope, noted)
 		return nil, false
 	}
 	var r journal.Recalled
 	var lines []string
 	flagged, left := false, recallTokens
-	hits := s.rank(ctx, scope, of.Message.Text, known)
+	hits := s.rankMemories(ctx, scope, of.Message.Text, known)
 	for i := range hits {
 		h := &hits[i]
 		if h.score < recallScore || h.score < recallShare*hits[0].score || len(lines) == recallEntries {
 			break
 		}
-		line := s.line(h.Memory, scope)
+		line := s.lineForModel(h.Memory, scope)
 		cost := window.Tokens(line)
 		if cost > left || slices.Contains(of.Known, h.ID) {
 			continue
@@ -64,8 +64,8 @@ func (s *Store) Recall(ctx context.Context, of *turn.Reminder) (*journal.Recalle
 	return &r, flagged
 }
 
-// line is a memory as the model reads it: what, and where it comes from.
-func (s *Store) line(m *Memory, scope Scope) string {
+// lineForModel is a memory as the model reads it: what, and where it comes from.
+func (s *Store) lineForModel(m *Memory, scope Scope) string {
 	var b strings.Builder
 	b.WriteString("- [" + m.ID + "] ")
 	if m.Key != "" {

@@ -38,10 +38,10 @@ type remark struct {
 	score float32
 }
 
-// found adds to a search what was said in its own conversation and is no longer part of what the model reads: messages
+// addSaid adds to a search what was said in its own conversation and is no longer part of what the model reads: messages
 // that were summed up or left out, and former summaries. /new ends a conversation, so nothing before it is found. Output
 // of tools is not searched, nor what tried to give instructions. Failing to read costs only these sections.
-func (s *Store) found(ctx context.Context, call *tools.Call, query string, limit int) string {
+func (s *Store) addSaid(ctx context.Context, call *tools.Call, query string, limit int) string {
 	if s.deps.Journal == nil || call.Origin.Session == "" || strings.TrimSpace(query) == "" {
 		return ""
 	}
@@ -55,12 +55,12 @@ func (s *Store) found(ctx context.Context, call *tools.Call, query string, limit
 		s.deps.Log.Warn().Err(err).Msg("memories searched without the conversation")
 		return ""
 	}
-	said, summaries := unread(entries, call.Origin.Turn)
-	return s.section("Recalled messages", said, query, limit) + s.section("Session summaries", summaries, query, limit)
+	said, summaries := unreadEntries(entries, call.Origin.Turn)
+	return s.bestSection("Recalled messages", said, query, limit) + s.bestSection("Session summaries", summaries, query, limit)
 }
 
-// unread returns what the model no longer reads of a conversation in one of its turns.
-func unread(entries []journal.Entry, turn string) (said, summaries []remark) {
+// unreadEntries returns what the model no longer reads of a conversation in one of its turns.
+func unreadEntries(entries []journal.Entry, turn string) (said, summaries []remark) {
 	newest, first := journal.Summary(entries)
 	if newest == nil { // the oldest turns were left out without one
 		first = slices.IndexFunc(entries, func(e journal.Entry) bool { return e.Turn == turn })
@@ -80,11 +80,11 @@ func unread(entries []journal.Entry, turn string) (said, summaries []remark) {
 	return said, summaries
 }
 
-// section lists what fits a query best; "" = nothing does.
-func (s *Store) section(title string, list []remark, query string, limit int) string {
+// bestSection lists what fits a query best; "" = nothing does.
+func (s *Store) bestSection(title string, list []remark, query string, limit int) string {
 	docs := make([]string, len(list))
 	for i := range list {
-		docs[i] = head(list[i].text, searchedLong)
+		docs[i] = firstCharacters(list[i].text, searchedLong)
 	}
 	scores := catalog.NewTexts(docs).Rank(query)
 	var hits []remark
@@ -101,14 +101,14 @@ func (s *Store) section(title string, list []remark, query string, limit int) st
 	fmt.Fprintf(&b, "## %s (%d of %d)", title, min(limit, len(hits)), len(list))
 	for i := range hits[:min(limit, len(hits))] {
 		h := &hits[i]
-		text := strings.ReplaceAll(head(strings.TrimSpace(h.text), saidLong), "\n", "\n  ")
+		text := strings.ReplaceAll(firstCharacters(strings.TrimSpace(h.text), saidLong), "\n", "\n  ")
 		fmt.Fprintf(&b, "\n- %s (%s, %s) [score: %.2f]", text, h.at.In(s.deps.Zone).Format("2 Jan 2006"), h.who, h.score)
 	}
 	return b.String() + "\n"
 }
 
-// head returns the first characters of a text.
-func head(text string, most int) string {
+// firstCharacters returns the first characters of a text.
+func firstCharacters(text string, most int) string {
 	for i := range text {
 		if most--; most < 0 {
 			return text[:i] + " …"

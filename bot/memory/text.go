@@ -45,8 +45,8 @@ func (w wrongText) sentence(what string, size, limit int) string {
 	}
 }
 
-// clean returns a text as it is stored: trimmed, with plain line breaks and without invisible characters.
-func (s *Store) clean(text string, limit int) (string, wrongText) {
+// cleanText returns a text as it is stored: trimmed, with plain line breaks and without invisible characters.
+func (s *Store) cleanText(text string, limit int) (string, wrongText) {
 	size := len(text)
 	if size > max(limit, 0)+1024 { // not worth a look
 		return "", wrongLong
@@ -74,11 +74,13 @@ func (s *Store) clean(text string, limit int) (string, wrongText) {
 	return text, ""
 }
 
-// subject returns what a memory is about as it is compared: on one line, in lower case.
-func subject(key string) string { return strings.ToLower(strings.Join(strings.Fields(key), " ")) }
+// comparedSubject returns what a memory is about as it is compared: on one line, in lower case.
+func comparedSubject(key string) string {
+	return strings.ToLower(strings.Join(strings.Fields(key), " "))
+}
 
-// same reports whether two texts say the same, letter by letter, apart from case and spaces.
-func same(a, b string) bool { return subject(a) == subject(b) }
+// sameText reports whether two texts say the same, letter by letter, apart from case and spaces.
+func sameText(a, b string) bool { return comparedSubject(a) == comparedSubject(b) }
 
 // persons are the words by which a memory names the person whom it is about.
 var persons = []string{"user", "person", "they", "nutzer", "nutzerin", "usuario", "usuaria", "пользователь"}
@@ -87,9 +89,9 @@ var persons = []string{"user", "person", "they", "nutzer", "nutzerin", "usuario"
 var plain = strings.Fields(`the a an of to is are am was were be been has have had do does did i my me mine you your they
 their them he his him she her it its we our us s that this as at in on for by with from and`)
 
-// own reports whether a text consists of the words of what a person has said: nothing in it comes from elsewhere. Its
+// isOwnWords reports whether a text consists of the words of what a person has said: nothing in it comes from elsewhere. Its
 // words have to be near each other there, since of a long text that somebody pastes anything could be made.
-func own(said string, texts ...string) bool {
+func isOwnWords(said string, texts ...string) bool {
 	const most = 64 << 10
 	if len(said) > most {
 		said = said[:most]
@@ -97,7 +99,7 @@ func own(said string, texts ...string) bool {
 	wanted := map[string]int{} // where it was said last, by stem; -1 = not yet
 	for _, word := range wordsOf(strings.Join(texts, " ")) {
 		if !slices.Contains(persons, word) && !slices.Contains(plain, word) {
-			wanted[stem(word)] = -1
+			wanted[wordStem(word)] = -1
 		}
 	}
 	missing := len(wanted)
@@ -106,7 +108,7 @@ func own(said string, texts ...string) bool {
 	}
 	reach := 3*missing + 10
 	for i, word := range wordsOf(said) {
-		key := stem(word)
+		key := wordStem(word)
 		last, ok := wanted[key]
 		if !ok {
 			continue
@@ -152,8 +154,8 @@ func wordsOf(text string) []string {
 	return list
 }
 
-// stem is the form in which words are compared.
-func stem(word string) string {
+// wordStem is the form in which words are compared.
+func wordStem(word string) string {
 	if list := catalog.Stems(word); len(list) == 1 {
 		return list[0]
 	}

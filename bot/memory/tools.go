@@ -96,8 +96,8 @@ func (s *Store) Tools() ([]tools.Tool, error) {
 	return []tools.Tool{save, search, forget}, err
 }
 
-// scope returns whose memories a call works on.
-func (s *Store) scope(call *tools.Call) (Scope, error) {
+// scopeOfCall returns whose memories a call works on.
+func (s *Store) scopeOfCall(call *tools.Call) (Scope, error) {
 	scope, ok := ScopeOfCall(call.Origin)
 	if !ok {
 		return Scope{}, &tools.Error{
@@ -109,9 +109,9 @@ func (s *Store) scope(call *tools.Call) (Scope, error) {
 	return scope, nil
 }
 
-// memory returns what a call wants remembered, in the form in which it is stored.
-func (s *Store) memory(call *tools.Call, in saveArgs) (Memory, Scope, error) {
-	scope, err := s.scope(call)
+// memoryOfCall returns what a call wants remembered, in the form in which it is stored.
+func (s *Store) memoryOfCall(call *tools.Call, in saveArgs) (Memory, Scope, error) {
+	scope, err := s.scopeOfCall(call)
 	if err != nil {
 		return Memory{}, scope, err
 	}
@@ -125,21 +125,21 @@ func (s *Store) memory(call *tools.Call, in saveArgs) (Memory, Scope, error) {
 	m := Memory{By: call.Origin.Caller, Name: call.Origin.Name, At: s.deps.Now().UTC()}
 	m.ID = idOf(cmp.Or(call.Origin.Turn, call.Origin.Session), call.ID)
 	var bad wrongText
-	if m.Text, bad = s.clean(in.Content, s.deps.Limits.Bytes); bad != "" {
-		return m, scope, refused(wrong(bad, "content", len(in.Content), s.deps.Limits.Bytes))
+	if m.Text, bad = s.cleanText(in.Content, s.deps.Limits.Bytes); bad != "" {
+		return m, scope, refusedError(refusedAs(bad, "content", len(in.Content), s.deps.Limits.Bytes))
 	}
 	if strings.TrimSpace(in.Subject) == "" {
 		return m, scope, nil
 	}
-	if m.Key, bad = s.clean(in.Subject, keyBytes); bad != "" {
-		return m, scope, refused(wrong(bad, "subject", len(in.Subject), keyBytes))
+	if m.Key, bad = s.cleanText(in.Subject, keyBytes); bad != "" {
+		return m, scope, refusedError(refusedAs(bad, "subject", len(in.Subject), keyBytes))
 	}
 	m.Key = strings.Join(strings.Fields(m.Key), " ")
 	return m, scope, nil
 }
 
-// refused converts an error for the chain.
-func refused(err error) error {
+// refusedError converts an error for the chain.
+func refusedError(err error) error {
 	bad, ok := errors.AsType[*wrongError](err)
 	switch {
 	case !ok:
@@ -152,7 +152,7 @@ func refused(err error) error {
 }
 
 func (s *Store) describeSave(_ context.Context, call *tools.Call, in saveArgs) (tools.Subject, error) {
-	m, scope, err := s.memory(call, in)
+	m, scope, err := s.memoryOfCall(call, in)
 	if err != nil {
 		return tools.Subject{}, err
 	}
@@ -164,27 +164,27 @@ func (s *Store) describeSave(_ context.Context, call *tools.Call, in saveArgs) (
 		note = reason.RememberedGroup
 	}
 	return tools.Subject{
-		Inputs: []string{m.Text}, Show: show, Note: reason.Notes(reason.New(note)), Own: in.Replaces == "" && own(call.Said, m.Key, m.Text),
+		Inputs: []string{m.Text}, Show: show, Note: reason.Notes(reason.New(note)), Own: in.Replaces == "" && isOwnWords(call.Said, m.Key, m.Text),
 	}, nil
 }
 
 func (s *Store) checkSave(ctx context.Context, call *tools.Call, in saveArgs) error {
-	m, scope, err := s.memory(call, in)
+	m, scope, err := s.memoryOfCall(call, in)
 	if err != nil || in.Replaces == "" {
 		return err
 	}
-	list, err := s.list(ctx, scope)
+	list, err := s.listMemories(ctx, scope)
 	if err != nil {
-		return refused(err)
+		return refusedError(err)
 	}
-	if _, err = replaced(&draft{list: list}, &m, []string{in.Replaces}); err != nil {
-		return refused(err)
+	if _, err = replacedMemories(&draft{list: list}, &m, []string{in.Replaces}); err != nil {
+		return refusedError(err)
 	}
 	return nil
 }
 
 func (s *Store) runSave(ctx context.Context, call *tools.Call, in saveArgs) (*tools.Result, error) {
-	m, scope, err := s.memory(call, in)
+	m, scope, err := s.memoryOfCall(call, in)
 	if err != nil {
 		return nil, err
 	}
@@ -192,58 +192,58 @@ func (s *Store) runSave(ctx context.Context, call *tools.Call, in saveArgs) (*to
 	if in.Replaces != "" {
 		replaces = []string{in.Replaces}
 	}
-	out, err := s.save(ctx, scope, m, replaces, call.Origin)
+	out, err := s.saveText(ctx, scope, m, replaces, call.Origin)
 	if err != nil {
-		return nil, refused(err)
+		return nil, refusedError(err)
 	}
-	result := &tools.Result{Text: s.told(&out, scope)}
+	result := &tools.Result{Text: s.tellModel(&out, scope)}
 	if out.known || len(out.replaced)+len(out.near) > 0 { // it repeats what was remembered before
 		result.Untrusted = tools.Remembered
 	}
 	return result, nil
 }
 
-// told tells the model what became of a memory.
-func (s *Store) told(out *saved, scope Scope) string {
+// tellModel tells the model what became of a memory.
+func (s *Store) tellModel(out *saved, scope Scope) string {
 	if out.known {
-		return "This is remembered already:\n" + s.line(&out.Memory, scope)
+		return "This is remembered already:\n" + s.lineForModel(&out.Memory, scope)
 	}
 	text := "Remembered for this person alone, as " + out.ID + "."
 	if scope.shared {
 		text = "Remembered for everybody in this group, as " + out.ID + "."
 	}
 	for i := range out.replaced {
-		text += "\nIt replaces what is now deleted:\n" + s.line(&out.replaced[i], scope)
+		text += "\nIt replaces what is now deleted:\n" + s.lineForModel(&out.replaced[i], scope)
 	}
 	if len(out.near) > 0 {
 		text += "\nThese may be about the same. If one is no longer true, delete it with " + forgetName + ":"
 		for i := range out.near {
-			text += "\n" + s.line(&out.near[i], scope)
+			text += "\n" + s.lineForModel(&out.near[i], scope)
 		}
 	}
 	return text
 }
 
 func (s *Store) runSearch(ctx context.Context, call *tools.Call, in searchArgs) (*tools.Result, error) {
-	scope, err := s.scope(call)
+	scope, err := s.scopeOfCall(call)
 	if err != nil {
 		return nil, err
 	}
 	limit := min(max(cmp.Or(in.Limit, s.deps.Limits.Results), 1), mostResults)
-	all, err := s.list(ctx, scope)
+	all, err := s.listMemories(ctx, scope)
 	if err != nil {
-		return nil, refused(err)
+		return nil, refusedError(err)
 	}
-	said := s.found(ctx, call, in.Query, limit)
+	said := s.addSaid(ctx, call, in.Query, limit)
 	var lines []string
 	if strings.TrimSpace(in.Query) == "" {
 		for i := range all[:min(limit, len(all))] {
-			lines = append(lines, s.line(&all[i], scope))
+			lines = append(lines, s.lineForModel(&all[i], scope))
 		}
 	} else if len(all) > 0 {
-		hits := s.rank(ctx, scope, in.Query, &read{list: all, texts: textsOf(all)})
+		hits := s.rankMemories(ctx, scope, in.Query, &read{list: all, texts: textsOf(all)})
 		for i := range hits[:min(limit, len(hits))] {
-			lines = append(lines, fmt.Sprintf("%s [score: %.2f]", s.line(hits[i].Memory, scope), hits[i].score))
+			lines = append(lines, fmt.Sprintf("%s [score: %.2f]", s.lineForModel(hits[i].Memory, scope), hits[i].score))
 		}
 	}
 	switch {
@@ -260,8 +260,8 @@ func (s *Store) runSearch(ctx context.Context, call *tools.Call, in searchArgs) 
 	}
 }
 
-// which lists the ids of a call that forgets.
-func which(in forgetArgs) ([]string, error) {
+// forgottenIDs lists the ids of a call that forgets.
+func forgottenIDs(in forgetArgs) ([]string, error) {
 	list := strings.FieldsFunc(strings.ToLower(in.ID), func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
 	switch {
 	case len(list) == 0:
@@ -277,21 +277,21 @@ func which(in forgetArgs) ([]string, error) {
 
 // describeForget shows what is deleted, not only its id.
 func (s *Store) describeForget(ctx context.Context, call *tools.Call, in forgetArgs) (tools.Subject, error) {
-	scope, err := s.scope(call)
+	scope, err := s.scopeOfCall(call)
 	if err != nil {
 		return tools.Subject{}, err
 	}
-	list, err := which(in)
+	list, err := forgottenIDs(in)
 	if err != nil {
 		return tools.Subject{}, err
 	}
-	all, err := s.list(ctx, scope)
+	all, err := s.listMemories(ctx, scope)
 	if err != nil {
-		return tools.Subject{}, refused(err)
+		return tools.Subject{}, refusedError(err)
 	}
 	var show []string
 	for _, id := range list {
-		if m, ok := (&draft{list: all}).find(id); ok {
+		if m, ok := (&draft{list: all}).findMemory(id); ok {
 			id += ": " + m.Text
 		}
 		show = append(show, id)
@@ -304,20 +304,20 @@ func (s *Store) describeForget(ctx context.Context, call *tools.Call, in forgetA
 }
 
 func (s *Store) runForget(ctx context.Context, call *tools.Call, in forgetArgs) (*tools.Result, error) {
-	scope, err := s.scope(call)
+	scope, err := s.scopeOfCall(call)
 	if err != nil {
 		return nil, err
 	}
-	list, err := which(in)
+	list, err := forgottenIDs(in)
 	if err != nil {
 		return nil, err
 	}
-	gone, err := s.forget(ctx, scope, list, call.Origin)
+	gone, err := s.forgetMemories(ctx, scope, list, call.Origin)
 	if err != nil {
-		return nil, refused(err)
+		return nil, refusedError(err)
 	}
 	if len(gone) == 0 { // it may be this call that has deleted them, before it was interrupted
 		return &tools.Result{Text: "Nothing is remembered under " + strings.Join(list, ", ") + " (any more)."}, nil
 	}
-	return &tools.Result{Text: fmt.Sprintf("Deleted: %s.", strings.Join(ids(gone), ", "))}, nil
+	return &tools.Result{Text: fmt.Sprintf("Deleted: %s.", strings.Join(memoryIDs(gone), ", "))}, nil
 }

@@ -25,12 +25,12 @@ type Map struct {
 
 // Load reads the moves from the store. Until it returns, the earlier ones remain in use.
 func (m *Map) Load(ctx context.Context, store bot.Facts, now time.Time) error {
-	_, err := m.refresh(ctx, store, now)
+	_, err := m.refreshMoves(ctx, store, now)
 	return err
 }
 
-// refresh is like Load, and reports whether anything is new: another process may have moved a group.
-func (m *Map) refresh(ctx context.Context, store bot.Facts, now time.Time) (changed bool, err error) {
+// refreshMoves is like Load, and reports whether anything is new: another process may have moved a group.
+func (m *Map) refreshMoves(ctx context.Context, store bot.Facts, now time.Time) (changed bool, err error) {
 	facts, err := store.FactsOf(ctx, bot.MovedBucket, "", now)
 	if err != nil {
 		return false, fmt.Errorf("read the moves of groups: %w", err)
@@ -49,8 +49,8 @@ func (m *Map) refresh(ctx context.Context, store bot.Facts, now time.Time) (chan
 	return changed, nil
 }
 
-// follow returns the names of a session, beginning with this one, along the ids of its chat.
-func (m *Map) follow(session bot.SessionKey, ids func(*Map) map[string]string) []bot.SessionKey {
+// followMoves returns the names of a session, beginning with this one, along the ids of its chat.
+func (m *Map) followMoves(session bot.SessionKey, ids func(*Map) map[string]string) []bot.SessionKey {
 	list := []bot.SessionKey{session}
 	if place, ok := session.Place(); ok && !place.Ordinary() {
 		return list // only chats that the bot is in move
@@ -70,23 +70,23 @@ func (m *Map) follow(session bot.SessionKey, ids func(*Map) map[string]string) [
 
 // First returns the key that a session had under the first id of its chat.
 func (m *Map) First(session bot.SessionKey) bot.SessionKey {
-	list := m.follow(session, func(m *Map) map[string]string { return m.old })
+	list := m.followMoves(session, func(m *Map) map[string]string { return m.old })
 	return list[len(list)-1]
 }
 
 // Current returns the current key of a session.
 func (m *Map) Current(session bot.SessionKey) bot.SessionKey {
-	list := m.follow(session, func(m *Map) map[string]string { return m.next })
+	list := m.followMoves(session, func(m *Map) map[string]string { return m.next })
 	return list[len(list)-1]
 }
 
 // Names returns all keys that a session has had, the current one first.
 func (m *Map) Names(session bot.SessionKey) []bot.SessionKey {
-	return m.follow(m.Current(session), func(m *Map) map[string]string { return m.old })
+	return m.followMoves(m.Current(session), func(m *Map) map[string]string { return m.old })
 }
 
-// ids lists the chats that have a new id, as CHANNEL/NEW ID.
-func (m *Map) ids() []string {
+// movedIDs lists the chats that have a new id, as CHANNEL/NEW ID.
+func (m *Map) movedIDs() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Sorted(maps.Keys(m.old))

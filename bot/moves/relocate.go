@@ -34,33 +34,33 @@ type Relocator struct {
 // Relocate is called at startup and after every Change with a Move. A second call changes nothing. If the store cannot
 // be read, the new ids take effect at the next start or with the next Change that moves a group.
 func (r *Relocator) Relocate(ctx context.Context) {
-	defer r.forget()
+	defer r.forgetChats()
 	if err := r.Map.Load(ctx, r.Store, r.Now()); err != nil {
 		r.Log.Error().Err(err).Msg("a group's new id takes effect only at the next start")
 		return
 	}
-	r.rename()
+	r.renameRuns()
 	r.News.Reload()
 	r.Dirs.Join(ctx)
 }
 
 // Follow looks for groups that another process has moved; that process merges their files.
 func (r *Relocator) Follow(ctx context.Context) error {
-	moved, err := r.Map.refresh(ctx, r.Store, r.Now())
+	moved, err := r.Map.refreshMoves(ctx, r.Store, r.Now())
 	if err != nil || !moved {
 		return err
 	}
-	r.rename()
-	r.forget()
+	r.renameRuns()
+	r.forgetChats()
 	return nil
 }
 
-// rename assigns background commands to the current keys of their sessions.
-func (r *Relocator) rename() {
+// renameRuns assigns background commands to the current keys of their sessions.
+func (r *Relocator) renameRuns() {
 	r.Runs.Rename(func(session string) string { return string(r.Map.Current(bot.SessionKey(session))) })
 }
 
-func (r *Relocator) forget() {
+func (r *Relocator) forgetChats() {
 	if r.Forget != nil {
 		r.Forget()
 	}

@@ -63,7 +63,7 @@ func (w *Workspaces) Join(ctx context.Context) {
 	if err != nil {
 		return // no conversation has files yet
 	}
-	for _, key := range w.Map.ids() {
+	for _, key := range w.Map.movedIDs() {
 		channel, id, _ := strings.Cut(key, "/")
 		for _, e := range entries {
 			if session, ok := movedSession(e.Name(), channel, id); ok && e.IsDir() {
@@ -95,11 +95,11 @@ func (w *Workspaces) joinOne(ctx context.Context, session bot.SessionKey, from, 
 	if id == from {
 		return nil
 	}
-	return w.join(ctx, session, from, id, name)
+	return w.joinDirectory(ctx, session, from, id, name)
 }
 
-// join moves a directory to where its session works: as the workspace of that id, or into a subdirectory of it.
-func (w *Workspaces) join(ctx context.Context, session bot.SessionKey, from, id, name string) error {
+// joinDirectory moves a directory to where its session works: as the workspace of that id, or into a subdirectory of it.
+func (w *Workspaces) joinDirectory(ctx context.Context, session bot.SessionKey, from, id, name string) error {
 	source, target := filepath.Join(w.Root, from), w.Dir(id)
 	if os.Remove(source) == nil {
 		return nil // it was empty

@@ -30,11 +30,11 @@ func (n *Ledger) End(ctx context.Context, session bot.SessionKey) ([]bot.Fact, e
 		if err != nil {
 			return nil, fmt.Errorf("read the commands in the background: %w", err)
 		}
-		if err := n.meet(ctx, runs); err != nil {
+		if err := n.meetProcesses(ctx, runs); err != nil {
 			return nil, err
 		}
 		for _, f := range runs {
-			if run, ok := n.elsewhere(f); ok && !ending[run.ID] {
+			if run, ok := n.readElsewhere(f); ok && !ending[run.ID] {
 				list = append(list, bot.Fact{Bucket: endBucket, Key: run.ID, Value: "1", Expires: now.Add(endFor)})
 			}
 		}
@@ -55,8 +55,8 @@ func (n *Ledger) Ending(ctx context.Context) (map[string]bool, error) {
 	return ids, nil
 }
 
-// elsewhere reads a command that was begun; false if no other living process runs it.
-func (n *Ledger) elsewhere(f bot.Fact) (item, bool) {
+// readElsewhere reads a command that was begun; false if no other living process runs it.
+func (n *Ledger) readElsewhere(f bot.Fact) (item, bool) {
 	var i item
 	if err := json.Unmarshal([]byte(f.Value), &i); err != nil {
 		n.deps.Log.Error().Err(err).Str("news", f.Key).Msg("command in the background not readable")

@@ -106,7 +106,7 @@ func sessionOf(key string) bot.SessionKey {
 	return bot.SessionKey(key)
 }
 
-func fact(bucket, key string, i item) bot.Fact {
+func newsFact(bucket, key string, i item) bot.Fact {
 	raw, _ := json.Marshal(i) // strings can always be marshalled
 	return bot.Fact{Bucket: bucket, Key: key, Value: string(raw)}
 }
@@ -120,7 +120,7 @@ func (n *Ledger) Begun(ctx context.Context, run shell.BackgroundRun) error {
 	ctx, cancel := context.WithTimeout(ctx, noteWithin)
 	defer cancel()
 	return n.deps.Keeper.Keep(ctx, &bot.Change{Facts: []bot.Fact{
-		fact(runBucket, begunKey(run), item{Kind: runItem, Owner: n.deps.Owner, ID: run.ID, Command: run.Command}),
+		newsFact(runBucket, begunKey(run), item{Kind: runItem, Owner: n.deps.Owner, ID: run.ID, Command: run.Command}),
 	}})
 }
 
@@ -128,7 +128,7 @@ func (n *Ledger) Begun(ctx context.Context, run shell.BackgroundRun) error {
 func (n *Ledger) Ended(ctx context.Context, done shell.Completion) error {
 	at, session := done.Started.Add(done.Elapsed), bot.SessionKey(done.Origin.Session)
 	change := &bot.Change{
-		Facts: []bot.Fact{fact(newsBucket, newsKey(session, at, done.ID), item{Kind: runItem, Text: done.Message()})},
+		Facts: []bot.Fact{newsFact(newsBucket, newsKey(session, at, done.ID), item{Kind: runItem, Text: done.Message()})},
 	}
 	// The group may have got a new id in the meantime, and with it the fact.
 	for _, name := range n.deps.Moves.Names(session) {
@@ -146,7 +146,7 @@ func (n *Ledger) Ended(ctx context.Context, done shell.Completion) error {
 func About(session bot.SessionKey, at time.Time, n mcp.Notice) (bot.Fact, bool) {
 	switch n.Kind {
 	case mcp.Away, mcp.Back, mcp.Changed, mcp.Withdrawn:
-		return fact(newsBucket, newsKey(session, at, n.Server+"-"+string(n.Kind)),
+		return newsFact(newsBucket, newsKey(session, at, n.Server+"-"+string(n.Kind)),
 			item{Kind: otherItem, Text: n.Text}), true
 	default:
 		return bot.Fact{}, false
@@ -156,7 +156,7 @@ func About(session bot.SessionKey, at time.Time, n mcp.Notice) (bot.Fact, bool) 
 // Told returns a fact with which the model of a session is told text at its next turn; id is unique at that time. Note
 // must be called once it is stored.
 func Told(session bot.SessionKey, at time.Time, id, text string) bot.Fact {
-	return fact(newsBucket, newsKey(session, at, id), item{Kind: otherItem, Text: text})
+	return newsFact(newsBucket, newsKey(session, at, id), item{Kind: otherItem, Text: text})
 }
 
 // TellLater has the model of a session told text at its next turn. It returns once that is stored.
@@ -189,11 +189,11 @@ func (n *Ledger) Reload() {
 // Follow finds news that other processes have stored.
 func (n *Ledger) Follow(ctx context.Context) error {
 	n.Reload()
-	return n.load(ctx)
+	return n.loadSessions(ctx)
 }
 
-// load reads which sessions have news.
-func (n *Ledger) load(ctx context.Context) error {
+// loadSessions reads which sessions have news.
+func (n *Ledger) loadSessions(ctx context.Context) error {
 	n.mu.Lock()
 	loaded := n.loaded
 	n.loaded = true // what is noted from now on is kept
@@ -213,7 +213,7 @@ func (n *Ledger) load(ctx context.Context) error {
 			if bucket != runBucket {
 				continue
 			}
-			if _, ok := n.elsewhere(f); ok {
+			if _, ok := n.readElsewhere(f); ok {
 				others[n.deps.Moves.Current(sessionOf(f.Key))] = true
 			}
 		}
@@ -230,7 +230,7 @@ func (n *Ledger) Read(ctx context.Context, session bot.SessionKey, moved bool) (
 	if moved {
 		n.Note(session)
 	}
-	if err := n.load(ctx); err != nil {
+	if err := n.loadSessions(ctx); err != nil {
 		return turn.News{}, err
 	}
 	n.mu.Lock()
@@ -249,7 +249,7 @@ func (n *Ledger) Read(ctx context.Context, session bot.SessionKey, moved bool) (
 			found = append(found, facts...)
 		}
 	}
-	if err := n.meet(ctx, found); err != nil {
+	if err := n.meetProcesses(ctx, found); err != nil {
 		return turn.News{}, err
 	}
 	if len(found) == 0 {
@@ -259,11 +259,11 @@ func (n *Ledger) Read(ctx context.Context, session bot.SessionKey, moved bool) (
 		}
 		n.mu.Unlock()
 	}
-	return n.tell(found), nil
+	return n.describeNews(found), nil
 }
 
-// meet looks for processes that run commands and are not known to live, as one that has just begun.
-func (n *Ledger) meet(ctx context.Context, list []bot.Fact) error {
+// meetProcesses looks for processes that run commands and are not known to live, as one that has just begun.
+func (n *Ledger) meetProcesses(ctx context.Context, list []bot.Fact) error {
 	if n.deps.Look == nil {
 		return nil
 	}
@@ -276,8 +276,8 @@ func (n *Ledger) meet(ctx context.Context, list []bot.Fact) error {
 	return nil
 }
 
-// tell describes news in words, sorted by time.
-func (n *Ledger) tell(found []bot.Fact) turn.News {
+// describeNews describes news in words, sorted by time.
+func (n *Ledger) describeNews(found []bot.Fact) turn.News {
 	when := func(f bot.Fact) string { return strings.TrimPrefix(f.Key, string(sessionOf(f.Key))) }
 	slices.SortStableFunc(found, func(a, b bot.Fact) int { return cmp.Compare(when(a), when(b)) })
 	var out turn.News
@@ -296,7 +296,7 @@ func (n *Ledger) tell(found []bot.Fact) turn.News {
 		case f.Bucket == runBucket && n.deps.Lives(i.Owner): // it is running in another process
 			continue
 		case f.Bucket == runBucket:
-			runs = append(runs, interrupted(i))
+			runs = append(runs, describeInterrupted(i))
 		case i.Kind == runItem:
 			runs = append(runs, i.Text)
 		case i.Kind == otherItem:
@@ -319,8 +319,8 @@ func (n *Ledger) tell(found []bot.Fact) turn.News {
 	return out
 }
 
-// interrupted describes a command that was running when its process ended.
-func interrupted(i item) string {
+// describeInterrupted describes a command that was running when its process ended.
+func describeInterrupted(i item) string {
 	return fmt.Sprintf("[background run %.8s was interrupted: the service was restarted while it ran. It may not "+
 		"have finished, and what it printed is lost]\n$ %s", i.ID, i.Command)
 }

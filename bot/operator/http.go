@@ -50,42 +50,42 @@ func (p *Page) routes() http.Handler {
 	mux.Handle("GET /admin/{$}", http.StripPrefix("/admin", static))
 	mux.Handle("GET /admin/page/", http.StripPrefix("/admin/page", webpage.NoListing(static)))
 	mux.HandleFunc("POST /admin/api/signin", p.signIn)
-	p.change(mux, "signout", p.signOut)
-	p.get(mux, "me", func(ctx context.Context, v *visitor, _ *http.Request) (any, error) { return p.whoami(ctx, v), nil })
-	p.get(mux, "sessions", p.listSessions)
-	p.get(mux, "session", p.showSession)
-	p.get(mux, "queue", p.listQueue)
-	p.get(mux, "letters", p.listLetters)
-	p.get(mux, "approvals", p.listApprovals)
-	p.get(mux, "servers", p.listServers)
-	p.get(mux, "quotas", p.listQuotas)
-	p.get(mux, "costs", p.showCosts)
-	p.get(mux, "audit", p.searchAudit)
-	p.change(mux, "texts", p.showTexts)
-	p.change(mux, "letter", p.decideLetter)
+	p.handleChange(mux, "signout", p.signOut)
+	p.handleRead(mux, "me", func(ctx context.Context, v *visitor, _ *http.Request) (any, error) { return p.whoami(ctx, v), nil })
+	p.handleRead(mux, "sessions", p.listSessions)
+	p.handleRead(mux, "session", p.showSession)
+	p.handleRead(mux, "queue", p.listQueue)
+	p.handleRead(mux, "letters", p.listLetters)
+	p.handleRead(mux, "approvals", p.listApprovals)
+	p.handleRead(mux, "servers", p.listServers)
+	p.handleRead(mux, "quotas", p.listQuotas)
+	p.handleRead(mux, "costs", p.showCosts)
+	p.handleRead(mux, "audit", p.searchAudit)
+	p.handleChange(mux, "texts", p.showTexts)
+	p.handleChange(mux, "letter", p.decideLetter)
 	guard := webpage.Guard{
-		Known: p.known, Entry: "/admin/",
+		Known: p.knownHost, Entry: "/admin/",
 		Where: "this page is for people on this machine (or through ssh -L), or at metrics.public_url",
 	}
 	return guard.Wrap(mux)
 }
 
-// get adds a handler that reads, for people who are signed in.
-func (p *Page) get(mux *http.ServeMux, name string, read func(context.Context, *visitor, *http.Request) (any, error)) {
+// handleRead adds a handler that reads, for people who are signed in.
+func (p *Page) handleRead(mux *http.ServeMux, name string, read func(context.Context, *visitor, *http.Request) (any, error)) {
 	mux.HandleFunc("GET /admin/api/"+name, func(rw http.ResponseWriter, r *http.Request) {
-		v, ok := p.admitted(rw, r)
+		v, ok := p.admitRequest(rw, r)
 		if !ok {
 			return
 		}
 		out, err := read(r.Context(), v, r)
-		p.answer(rw, out, err)
+		p.writeAnswer(rw, out, err)
 	})
 }
 
-// change adds a handler that changes something or puts something on record.
-func (p *Page) change(mux *http.ServeMux, name string, do func(http.ResponseWriter, *http.Request, *visitor)) {
+// handleChange adds a handler that changes something or puts something on record.
+func (p *Page) handleChange(mux *http.ServeMux, name string, do func(http.ResponseWriter, *http.Request, *visitor)) {
 	mux.HandleFunc("POST /admin/api/"+name, func(rw http.ResponseWriter, r *http.Request) {
-		v, ok := p.admitted(rw, r)
+		v, ok := p.admitRequest(rw, r)
 		if !ok {
 			return
 		}
@@ -97,8 +97,8 @@ func (p *Page) change(mux *http.ServeMux, name string, do func(http.ResponseWrit
 	})
 }
 
-func (p *Page) admitted(rw http.ResponseWriter, r *http.Request) (*visitor, bool) {
-	v, err := p.who(r)
+func (p *Page) admitRequest(rw http.ResponseWriter, r *http.Request) (*visitor, bool) {
+	v, err := p.visitorOf(r)
 	switch {
 	case err == nil:
 		return v, true
@@ -107,7 +107,7 @@ func (p *Page) admitted(rw http.ResponseWriter, r *http.Request) (*visitor, bool
 	case errors.Is(err, errSignedOut):
 		webpage.Refuse(rw, http.StatusUnauthorized, errSignedOut)
 	default:
-		p.failed(rw, err, "who is signed in")
+		p.writeFailure(rw, err, "who is signed in")
 	}
 	return nil, false
 }
@@ -120,8 +120,8 @@ type wrong struct {
 
 func (w wrong) Error() string { return w.text }
 
-// answer writes what was read, without secrets.
-func (p *Page) answer(rw http.ResponseWriter, out any, err error) {
+// writeAnswer writes what was read, without secrets.
+func (p *Page) writeAnswer(rw http.ResponseWriter, out any, err error) {
 	var w wrong
 	switch {
 	case errors.As(err, &w):
@@ -131,10 +131,10 @@ func (p *Page) answer(rw http.ResponseWriter, out any, err error) {
 		webpage.Refuse(rw, http.StatusNotFound, errors.New("it is not there any more"))
 		return
 	case err != nil:
-		p.failed(rw, err, "read for the operator's page")
+		p.writeFailure(rw, err, "read for the operator's page")
 		return
 	}
-	clean, err := p.clean(out)
+	clean, err := p.cleanTexts(out)
 	if err == nil {
 		err = webpage.Answer(rw, clean)
 	}
@@ -143,14 +143,14 @@ func (p *Page) answer(rw http.ResponseWriter, out any, err error) {
 	}
 }
 
-// failed answers an error of ours: its text is in the log.
-func (p *Page) failed(rw http.ResponseWriter, err error, what string) {
+// writeFailure answers an error of ours: its text is in the log.
+func (p *Page) writeFailure(rw http.ResponseWriter, err error, what string) {
 	p.deps.Log.Error().Err(err).Str("doing", what).Msg("operator's page")
 	webpage.Refuse(rw, http.StatusInternalServerError, errors.New("this cannot be read at the moment; the log says why"))
 }
 
-// clean removes secrets from every text of an answer. It works on the JSON, so that no field can be forgotten.
-func (p *Page) clean(out any) (any, error) {
+// cleanTexts removes secrets from every text of an answer. It works on the JSON, so that no field can be forgotten.
+func (p *Page) cleanTexts(out any) (any, error) {
 	raw, err := json.Marshal(out)
 	if err != nil {
 		return nil, fmt.Errorf("encode an answer: %w", err)
@@ -161,29 +161,29 @@ func (p *Page) clean(out any) (any, error) {
 	if err := dec.Decode(&v); err != nil {
 		return nil, fmt.Errorf("read an answer again: %w", err)
 	}
-	return p.scrub(v), nil
+	return p.scrubValue(v), nil
 }
 
-func (p *Page) scrub(v any) any {
+func (p *Page) scrubValue(v any) any {
 	switch v := v.(type) {
 	case string:
 		return p.deps.Redact(v)
 	case []any:
 		for i := range v {
-			v[i] = p.scrub(v[i])
+			v[i] = p.scrubValue(v[i])
 		}
 	case map[string]any:
 		for key, value := range v {
 			if key != "token" && key != "next" { // random by nature, and ours
-				v[key] = p.scrub(value)
+				v[key] = p.scrubValue(value)
 			}
 		}
 	}
 	return v
 }
 
-// number reads a number of a query; 0 if it is absent.
-func number(r *http.Request, name string) (int64, error) {
+// queryNumber reads a number of a query; 0 if it is absent.
+func queryNumber(r *http.Request, name string) (int64, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
 		return 0, nil

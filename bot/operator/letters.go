@@ -57,7 +57,7 @@ func (p *Page) keyOf(ctx context.Context, in letter) (string, error) {
 
 // listLetters lists arrivals that were given up, and messages that may not have arrived or were given up.
 func (p *Page) listLetters(ctx context.Context, _ *visitor, r *http.Request) (any, error) {
-	before, err := number(r, "before")
+	before, err := queryNumber(r, "before")
 	if err != nil {
 		return nil, err
 	}
@@ -112,11 +112,11 @@ func (p *Page) decideLetter(rw http.ResponseWriter, r *http.Request, v *visitor)
 	if !webpage.Decode(rw, r, maxRequest, &in) {
 		return
 	}
-	text, err := p.decide(r.Context(), v, in)
-	p.answer(rw, map[string]string{"said": text}, err)
+	text, err := p.decideRequest(r.Context(), v, in)
+	p.writeAnswer(rw, map[string]string{"said": text}, err)
 }
 
-func (p *Page) decide(ctx context.Context, v *visitor, in letter) (string, error) {
+func (p *Page) decideRequest(ctx context.Context, v *visitor, in letter) (string, error) {
 	if in.Do != doRetry && in.Do != doDrop {
 		return "", wrong{http.StatusBadRequest, fmt.Sprintf("do is %q: want retry or drop", in.Do)}
 	}
@@ -146,9 +146,9 @@ func (p *Page) decide(ctx context.Context, v *visitor, in letter) (string, error
 	change.Facts = append(change.Facts, bot.Fact{
 		Bucket: decided, Key: key, Value: string(raw), Expires: now.Add(decidedFor), Was: &none,
 	})
-	applied, err := p.record(ctx, change, p.call(v, "admin_"+in.Do, in))
+	applied, err := p.recordChange(ctx, change, p.auditCall(v, "admin_"+in.Do, in))
 	if errGone(err) {
-		return "", p.already(ctx, in)
+		return "", p.decidedBefore(ctx, in)
 	}
 	if err != nil {
 		return "", err
@@ -160,8 +160,8 @@ func (p *Page) decide(ctx context.Context, v *visitor, in letter) (string, error
 	return "It is dropped.", nil
 }
 
-// already says who has decided before.
-func (p *Page) already(ctx context.Context, in letter) error {
+// decidedBefore says who has decided before.
+func (p *Page) decidedBefore(ctx context.Context, in letter) error {
 	key, err := p.keyOf(ctx, in)
 	if err != nil {
 		return err
@@ -204,7 +204,7 @@ func (p *Page) arrivalChange(ctx context.Context, in letter) (*bot.Change, func(
 			}
 		}, nil
 	}
-	return nil, nil, p.already(ctx, in)
+	return nil, nil, p.decidedBefore(ctx, in)
 }
 
 // rowChange gives a row up for good. A retry sends its content once more, as a new row: it belongs to the process that
@@ -215,7 +215,7 @@ func (p *Page) rowChange(ctx context.Context, in letter) (*bot.Change, func(*bot
 		return nil, nil, err
 	}
 	if row.Place.Channel != p.deps.Channel || row.Place.Bot != p.deps.Bot || row.State != bot.Unknown && row.State != bot.Dead {
-		return nil, nil, p.already(ctx, in)
+		return nil, nil, p.decidedBefore(ctx, in)
 	}
 	change := &bot.Change{Rows: []bot.RowUpdate{{
 		ID: row.ID, From: []bot.RowState{bot.Unknown, bot.Dead}, To: bot.Dead, Problem: row.Problem,
@@ -223,23 +223,23 @@ func (p *Page) rowChange(ctx context.Context, in letter) (*bot.Change, func(*bot
 	if in.Do == doDrop {
 		return change, func(*bot.Applied) {}, nil
 	}
-	if !contained(&row) {
+	if !hasContent(&row) {
 		return nil, nil, wrong{http.StatusConflict, "its content has been deleted meanwhile: it can only be dropped"}
 	}
 	if row.Purpose == bot.Question { // its approval knows it by this row
 		change.Rows[0].To, change.Rows[0].Problem = bot.Pending, ""
-		return change, p.deliver(row.Place), nil
+		return change, p.deliverTo(row.Place), nil
 	}
 	again := bot.Row{
 		Session: row.Session, Turn: row.Turn, Place: row.Place, Purpose: row.Purpose, Content: row.Content, ReplyTo: row.ReplyTo, Edit: row.Edit,
 		Key: "operator/" + strconv.FormatInt(row.ID, 10),
 	}
 	change.Send = []bot.Row{again}
-	return change, p.deliver(row.Place), nil
+	return change, p.deliverTo(row.Place), nil
 }
 
-// deliver has a place looked at once a row for it is stored.
-func (p *Page) deliver(place bot.Place) func(*bot.Applied) {
+// deliverTo has a place looked at once a row for it is stored.
+func (p *Page) deliverTo(place bot.Place) func(*bot.Applied) {
 	return func(*bot.Applied) {
 		if p.deps.Deliver != nil {
 			p.deps.Deliver(place)

@@ -37,31 +37,23 @@ func (p *Page) Command(_ context.Context, call *turn.Call) (turn.Effect, error) 
 	msg, w := call.Message, p.deps.Words
 	switch {
 	case p.deps.Listen == "":
-		return say(call, w.OperatorOff(msg.Language)), nil
+		return call.ReplyAside(bot.Content{Text: w.OperatorOff(msg.Language)}), nil
 	case msg.Place.Group:
-		return say(call, w.OperatorPrivate(msg.Language)), nil
+		return call.ReplyAside(bot.Content{Text: w.OperatorPrivate(msg.Language)}), nil
 	}
 	code := rand.Text()
 	value, err := json.Marshal(granted{Caller: msg.Caller, Name: msg.Name})
 	if err != nil {
 		return turn.Effect{}, fmt.Errorf("make a link: %w", err)
 	}
-	base, port := p.base()
-	e := say(call, w.OperatorLink(msg.Language, base+"/admin/#"+code, int(LinkFor.Minutes()), port))
-	e.Change.Facts = []bot.Fact{{Bucket: codes, Key: hashed(code), Value: string(value), Expires: p.deps.Now().Add(LinkFor)}}
+	base, port := p.baseAddress()
+	e := call.ReplyAside(bot.Content{Text: w.OperatorLink(msg.Language, base+"/admin/#"+code, int(LinkFor.Minutes()), port)})
+	e.Change.Facts = []bot.Fact{{Bucket: codes, Key: hashSecret(code), Value: string(value), Expires: p.deps.Now().Add(LinkFor)}}
 	return e, nil
 }
 
-func say(call *turn.Call, text string) turn.Effect {
-	msg := call.Message
-	row := bot.Row{
-		Session: call.Session, Place: msg.Place, Purpose: bot.Reply, Content: bot.Content{Text: text, Language: msg.Language},
-	}
-	return turn.Effect{Change: bot.Change{Send: []bot.Row{row.Aside(msg)}}}
-}
-
-// base returns the address of the page, and its port if it can be reached on this machine only.
-func (p *Page) base() (address, port string) {
+// baseAddress returns the address of the page, and its port if it can be reached on this machine only.
+func (p *Page) baseAddress() (address, port string) {
 	if p.deps.Public != "" {
 		return strings.TrimSuffix(p.deps.Public, "/"), ""
 	}
@@ -72,9 +64,9 @@ func (p *Page) base() (address, port string) {
 	return "http://127.0.0.1:" + port, port
 }
 
-// known reports whether the page is reached under a host: a name of this machine, whatever the port of a tunnel may be,
+// knownHost reports whether the page is reached under a host: a name of this machine, whatever the port of a tunnel may be,
 // or that of metrics.public_url.
-func (p *Page) known(host string) bool {
+func (p *Page) knownHost(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h
@@ -87,8 +79,8 @@ func (p *Page) known(host string) bool {
 	return err == nil && p.deps.Public != "" && strings.EqualFold(u.Host, host)
 }
 
-// hashed is what is stored of a code or a token.
-func hashed(secret string) string {
+// hashSecret is what is stored of a code or a token.
+func hashSecret(secret string) string {
 	sum := sha256.Sum256([]byte("zephbot/operator/" + secret))
 	return hex.EncodeToString(sum[:])
 }

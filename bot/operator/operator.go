@@ -114,8 +114,8 @@ func (p *Page) Feature(words texts.Words) feature.Feature {
 	}}
 }
 
-// record stores a Change with its audit line, and has the line written.
-func (p *Page) record(ctx context.Context, change *bot.Change, call *tools.Call) (*bot.Applied, error) {
+// recordChange stores a Change with its audit line, and has the line written.
+func (p *Page) recordChange(ctx context.Context, change *bot.Change, call *tools.Call) (*bot.Applied, error) {
 	if p.deps.Line != nil {
 		change.Facts = append(change.Facts, p.deps.Line(call)...)
 	}

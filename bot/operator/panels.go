@@ -93,7 +93,7 @@ type chartBar struct {
 }
 
 func (p *Page) listQuotas(ctx context.Context, _ *visitor, r *http.Request) (any, error) {
-	page, err := number(r, "page")
+	page, err := queryNumber(r, "page")
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ const (
 
 // showCosts adds the charges up by day, for the whole bot, and by person.
 func (p *Page) showCosts(ctx context.Context, _ *visitor, r *http.Request) (any, error) {
-	days, err := number(r, "days")
+	days, err := queryNumber(r, "days")
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (p *Page) showCosts(ctx context.Context, _ *visitor, r *http.Request) (any,
 		}
 		list = append(list, d)
 	}
-	return map[string]any{"days": list, "people": top(people, p.deps.Names(ctx)), "providers": p.providers()}, nil
+	return map[string]any{"days": list, "people": topSpenders(people, p.deps.Names(ctx)), "providers": p.providers()}, nil
 }
 
 func add(c bot.Charge, turns, tokens *int64, usd *float64) {
@@ -231,8 +231,8 @@ func add(c bot.Charge, turns, tokens *int64, usd *float64) {
 	}
 }
 
-// top returns who has cost most.
-func top(all map[string]*spenderRow, names map[string]string) []spenderRow {
+// topSpenders returns who has cost most.
+func topSpenders(all map[string]*spenderRow, names map[string]string) []spenderRow {
 	list := []spenderRow{}
 	for _, s := range all {
 		s.Name = names[s.ID]

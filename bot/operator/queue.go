@@ -48,7 +48,7 @@ type Row struct {
 func rowOf(r *bot.Row) Row {
 	out := Row{
 		ID: r.ID, Session: r.Session, Chat: r.Place.Chat, Purpose: r.Purpose, State: r.State, Edit: r.Edit != "" || r.EditRow != 0, Length: len(r.Content.Text),
-		Attempts: r.Attempts, Created: r.Created, NotBefore: r.NotBefore, Problem: r.Problem, Kept: contained(r),
+		Attempts: r.Attempts, Created: r.Created, NotBefore: r.NotBefore, Problem: r.Problem, Kept: hasContent(r),
 	}
 	if r.Content.File != nil {
 		out.File = r.Content.File.Type
@@ -56,12 +56,12 @@ func rowOf(r *bot.Row) Row {
 	return out
 }
 
-// contained reports whether a row still has its content, which is deleted some time after it is finished.
-func contained(r *bot.Row) bool { return r.Content.Text != "" || r.Content.File != nil }
+// hasContent reports whether a row still has its content, which is deleted some time after it is finished.
+func hasContent(r *bot.Row) bool { return r.Content.Text != "" || r.Content.File != nil }
 
 // listQueue shows what waits: messages in order, and what is to be sent by state, newest first.
 func (p *Page) listQueue(ctx context.Context, _ *visitor, r *http.Request) (any, error) {
-	after, err := number(r, "after")
+	after, err := queryNumber(r, "after")
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (p *Page) listQueue(ctx context.Context, _ *visitor, r *http.Request) (any,
 	}
 	turns, names := []Session{}, d.Names(ctx)
 	for i := range lanes {
-		if rank(lanes[i].State) > 0 && len(turns) < PageSize {
+		if stateRank(lanes[i].State) > 0 && len(turns) < PageSize {
 			turns = append(turns, p.sessionOf(&lanes[i], names))
 		}
 	}

@@ -92,7 +92,7 @@ func (p *Page) sessionOf(l *bot.Lane, names map[string]string) Session {
 
 // listSessions lists the sessions that work, then the others, the last ones first.
 func (p *Page) listSessions(ctx context.Context, _ *visitor, r *http.Request) (any, error) {
-	page, err := number(r, "page")
+	page, err := queryNumber(r, "page")
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (p *Page) listSessions(ctx context.Context, _ *visitor, r *http.Request) (a
 		list = append(list, s)
 	}
 	slices.SortFunc(list, func(a, b Session) int {
-		return cmp.Or(cmp.Compare(rank(b.State), rank(a.State)), b.Since.Compare(a.Since), cmp.Compare(a.Key, b.Key))
+		return cmp.Or(cmp.Compare(stateRank(b.State), stateRank(a.State)), b.Since.Compare(a.Since), cmp.Compare(a.Key, b.Key))
 	})
 	all := len(list)
 	from := min(int(min(page, mostLanes))*PageSize, all)
@@ -120,8 +120,8 @@ func (p *Page) listSessions(ctx context.Context, _ *visitor, r *http.Request) (a
 	}, nil
 }
 
-// rank orders states: what works or waits comes before what rests.
-func rank(s bot.LaneState) int {
+// stateRank orders states: what works or waits comes before what rests.
+func stateRank(s bot.LaneState) int {
 	if s == bot.Idle || s == "" {
 		return 0
 	}
@@ -157,9 +157,9 @@ func (p *Page) showTexts(rw http.ResponseWriter, r *http.Request, v *visitor) {
 	}
 	out, err := p.detail(r.Context(), in.Session, true)
 	if err == nil {
-		_, err = p.record(r.Context(), &bot.Change{}, p.call(v, "admin_texts", map[string]any{"session": in.Session}))
+		_, err = p.recordChange(r.Context(), &bot.Change{}, p.auditCall(v, "admin_texts", map[string]any{"session": in.Session}))
 	}
-	p.answer(rw, out, err)
+	p.writeAnswer(rw, out, err)
 }
 
 func (p *Page) detail(ctx context.Context, key bot.SessionKey, texts bool) (*callDetail, error) {
@@ -186,13 +186,13 @@ func (p *Page) detail(ctx context.Context, key bot.SessionKey, texts bool) (*cal
 	turns = turns[max(0, len(turns)-mostTurns):]
 	slices.Reverse(turns)
 	if !texts {
-		hush(turns)
+		removeTexts(turns)
 	}
 	return &callDetail{Session: p.sessionOf(&lane, p.deps.Names(ctx)), Turns: turns, Waiting: len(waiting), Texts: texts}, nil
 }
 
-// hush removes what people, models and tools said.
-func hush(turns []story.Turn) {
+// removeTexts removes what people, models and tools said.
+func removeTexts(turns []story.Turn) {
 	for i := range turns {
 		turns[i].Text = ""
 		for j := range turns[i].Steps {

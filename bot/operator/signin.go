@@ -66,38 +66,38 @@ func (p *Page) signIn(rw http.ResponseWriter, r *http.Request) {
 	code := strings.TrimSpace(in.Code)
 	// A proxy is the source of everybody's requests, so what has the form of a code is looked up all the same: nobody
 	// guesses 130 bits.
-	if !p.tries.may(source, now) && !coded(code) {
+	if !p.tries.mayTry(source, now) && !looksLikeCode(code) {
 		webpage.Refuse(rw, http.StatusTooManyRequests, errors.New("too many links that were not valid: wait ten minutes"))
 		return
 	}
-	v, err := p.redeem(r.Context(), code, now, source)
+	v, err := p.redeemLink(r.Context(), code, now, source)
 	switch {
 	case errors.Is(err, errCode):
-		if p.tries.may(source, now) { // else the log would be full of them
+		if p.tries.mayTry(source, now) { // else the log would be full of them
 			p.deps.Log.Warn().Str("from", source).Msg("a link to the operator's page was not valid")
 		}
-		p.tries.wrong(source, now)
+		p.tries.countWrong(source, now)
 		webpage.Refuse(rw, http.StatusUnauthorized, err)
 		return
 	case err != nil:
-		p.failed(rw, err, "sign in")
+		p.writeFailure(rw, err, "sign in")
 		return
 	}
-	http.SetCookie(rw, p.cookie(r, v.token, int(mostFor.Seconds())))
-	p.answer(rw, p.whoami(r.Context(), v), nil)
+	http.SetCookie(rw, p.sessionCookie(r, v.token, int(mostFor.Seconds())))
+	p.writeAnswer(rw, p.whoami(r.Context(), v), nil)
 }
 
-// coded reports whether a text has the form of a code (rand.Text).
-func coded(text string) bool {
+// looksLikeCode reports whether a text has the form of a code (rand.Text).
+func looksLikeCode(text string) bool {
 	const form = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 	return len(text) == 26 && strings.Trim(text, form) == ""
 }
 
-func (p *Page) redeem(ctx context.Context, code string, now time.Time, source string) (*visitor, error) {
+func (p *Page) redeemLink(ctx context.Context, code string, now time.Time, source string) (*visitor, error) {
 	if code == "" || len(code) > 100 {
 		return nil, errCode
 	}
-	value, err := p.deps.Store.Fact(ctx, codes, hashed(code), now)
+	value, err := p.deps.Store.Fact(ctx, codes, hashSecret(code), now)
 	if err != nil {
 		return nil, fmt.Errorf("read a link: %w", err)
 	}
@@ -117,39 +117,39 @@ func (p *Page) redeem(ctx context.Context, code string, now time.Time, source st
 		return nil, fmt.Errorf("begin a session: %w", err)
 	}
 	change := &bot.Change{Facts: []bot.Fact{
-		{Bucket: codes, Key: hashed(code), Was: &value},
-		{Bucket: sessions, Key: hashed(v.token), Value: string(session), Expires: now.Add(idleFor)},
+		{Bucket: codes, Key: hashSecret(code), Was: &value},
+		{Bucket: sessions, Key: hashSecret(v.token), Value: string(session), Expires: now.Add(idleFor)},
 	}}
-	_, err = p.record(ctx, change, p.call(v, "admin_signin", map[string]any{"from": source}))
+	_, err = p.recordChange(ctx, change, p.auditCall(v, "admin_signin", map[string]any{"from": source}))
 	if errors.Is(err, bot.ErrConflict) {
 		return nil, errCode
 	}
 	return v, err
 }
 
-// cookie holds the token. Browsers send it to this page only, and not with requests that other pages cause.
-func (p *Page) cookie(r *http.Request, token string, seconds int) *http.Cookie {
-	secure := r.TLS != nil || strings.HasPrefix(p.deps.Public, "https://") && !p.local(r.Host)
+// sessionCookie holds the token. Browsers send it to this page only, and not with requests that other pages cause.
+func (p *Page) sessionCookie(r *http.Request, token string, seconds int) *http.Cookie {
+	secure := r.TLS != nil || strings.HasPrefix(p.deps.Public, "https://") && !p.isLocalHost(r.Host)
 	return &http.Cookie{ //nolint:gosec // Secure is set wherever the page is reached by https
 		Name: cookieName, Value: token, Path: "/admin", MaxAge: seconds, HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode,
 	}
 }
 
-// local reports whether a host is this machine's.
-func (p *Page) local(host string) bool {
+// isLocalHost reports whether a host is this machine's.
+func (p *Page) isLocalHost(host string) bool {
 	only := &Page{}
-	return only.known(strings.ToLower(host))
+	return only.knownHost(strings.ToLower(host))
 }
 
-// who returns who sent a request; errSignedOut or errNoAdmin.
-func (p *Page) who(r *http.Request) (*visitor, error) {
+// visitorOf returns who sent a request; errSignedOut or errNoAdmin.
+func (p *Page) visitorOf(r *http.Request) (*visitor, error) {
 	ctx, now := r.Context(), p.deps.Now()
 	c, err := r.Cookie(cookieName)
 	if err != nil || c.Value == "" || len(c.Value) > 200 {
 		return nil, errSignedOut
 	}
 	v := &visitor{token: c.Value}
-	value, err := p.deps.Store.Fact(ctx, sessions, hashed(v.token), now)
+	value, err := p.deps.Store.Fact(ctx, sessions, hashSecret(v.token), now)
 	if err != nil {
 		return nil, fmt.Errorf("read a session: %w", err)
 	}
@@ -160,7 +160,7 @@ func (p *Page) who(r *http.Request) (*visitor, error) {
 	case err != nil:
 		return nil, fmt.Errorf("who is an admin: %w", err)
 	case !ok:
-		return nil, errors.Join(errNoAdmin, p.end(ctx, v))
+		return nil, errors.Join(errNoAdmin, p.endSession(ctx, v))
 	}
 	if now.Sub(v.Seen) > renewEvery {
 		v.Seen = now.UTC()
@@ -169,7 +169,7 @@ func (p *Page) who(r *http.Request) (*visitor, error) {
 			return nil, fmt.Errorf("go on with a session: %w", err)
 		}
 		change := &bot.Change{Facts: []bot.Fact{
-			{Bucket: sessions, Key: hashed(v.token), Value: string(renewed), Expires: now.Add(idleFor), Was: &value},
+			{Bucket: sessions, Key: hashSecret(v.token), Value: string(renewed), Expires: now.Add(idleFor), Was: &value},
 		}}
 		// Another request has gone on with it, or has ended it.
 		if _, err := p.deps.Store.Apply(ctx, change); err != nil && !errors.Is(err, bot.ErrConflict) {
@@ -179,23 +179,23 @@ func (p *Page) who(r *http.Request) (*visitor, error) {
 	return v, nil
 }
 
-// end signs out.
-func (p *Page) end(ctx context.Context, v *visitor) error {
-	_, err := p.deps.Store.Apply(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: sessions, Key: hashed(v.token)}}})
+// endSession signs out.
+func (p *Page) endSession(ctx context.Context, v *visitor) error {
+	_, err := p.deps.Store.Apply(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: sessions, Key: hashSecret(v.token)}}})
 	return err
 }
 
 func (p *Page) signOut(rw http.ResponseWriter, r *http.Request, v *visitor) {
-	if err := p.end(r.Context(), v); err != nil {
-		p.failed(rw, err, "sign out")
+	if err := p.endSession(r.Context(), v); err != nil {
+		p.writeFailure(rw, err, "sign out")
 		return
 	}
-	http.SetCookie(rw, p.cookie(r, "", -1))
-	p.answer(rw, struct{}{}, nil)
+	http.SetCookie(rw, p.sessionCookie(r, "", -1))
+	p.writeAnswer(rw, struct{}{}, nil)
 }
 
-// call is the audit line of something that a visitor did.
-func (p *Page) call(v *visitor, tool string, args any) *tools.Call {
+// auditCall is the audit line of something that a visitor did.
+func (p *Page) auditCall(v *visitor, tool string, args any) *tools.Call {
 	raw, err := json.Marshal(args)
 	if err != nil {
 		raw = []byte(`{}`)
@@ -225,14 +225,14 @@ type tried struct {
 	since time.Time
 }
 
-func (t *tries) may(source string, now time.Time) bool {
+func (t *tries) mayTry(source string, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.count[source]
 	return c.n < mostTries || now.Sub(c.since) > triesFor
 }
 
-func (t *tries) wrong(source string, now time.Time) {
+func (t *tries) countWrong(source string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.count == nil || len(t.count) >= mostSource {

@@ -47,7 +47,7 @@ func (a *Archive) Close() error { return a.zip.Close() }
 
 // File begins a file. Writing to it ends with the next one.
 func (a *Archive) File(name string) (io.Writer, error) {
-	name = a.free(name)
+	name = a.freeName(name)
 	w, err := a.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: a.now})
 	if err != nil {
 		return nil, fmt.Errorf("export %s: %w", name, err)
@@ -74,8 +74,8 @@ func (b bounded) Write(p []byte) (int, error) {
 	return b.out.Write(p)
 }
 
-// free returns a name that no other file has.
-func (a *Archive) free(name string) string {
+// freeName returns a name that no other file has.
+func (a *Archive) freeName(name string) string {
 	n := a.used[name]
 	a.used[name]++
 	if n == 0 {
@@ -103,7 +103,7 @@ func (l *Lines) Add(value any) error {
 			return err
 		}
 	}
-	text, ok := encode(l.archive.wash(value))
+	text, ok := encodeJSON(l.archive.cleanValue(value))
 	if !ok {
 		return fmt.Errorf("export %s: a line cannot be encoded", l.name)
 	}
@@ -113,23 +113,23 @@ func (l *Lines) Add(value any) error {
 	return nil
 }
 
-// wash removes credentials from all texts in a value.
-func (a *Archive) wash(value any) any {
+// cleanValue removes credentials from all texts in a value.
+func (a *Archive) cleanValue(value any) any {
 	switch v := value.(type) {
 	case string:
 		return a.clean(v)
 	case json.RawMessage:
-		if decoded, ok := decode(string(v)); ok {
-			return a.wash(decoded)
+		if decoded, ok := decodeJSON(string(v)); ok {
+			return a.cleanValue(decoded)
 		}
 		return a.clean(string(v))
 	case []any:
 		for i := range v {
-			v[i] = a.wash(v[i])
+			v[i] = a.cleanValue(v[i])
 		}
 	case map[string]any:
 		for name, part := range v {
-			v[name] = a.wash(part)
+			v[name] = a.cleanValue(part)
 		}
 	}
 	return value
@@ -143,24 +143,24 @@ func (a *Archive) Dir(as, dir string) error {
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return a.without(as, err)
+		return a.skipGone(as, err)
 	}
 	defer func() { _ = root.Close() }() // nothing was written there
-	return a.tree(as, root.FS(), func(name string) (fs.File, error) { return root.Open(filepath.FromSlash(name)) })
+	return a.writeTree(as, root.FS(), func(name string) (fs.File, error) { return root.Open(filepath.FromSlash(name)) })
 }
 
-// tree writes the regular files of a tree.
-func (a *Archive) tree(as string, files fs.FS, open func(name string) (fs.File, error)) error {
+// writeTree writes the regular files of a tree.
+func (a *Archive) writeTree(as string, files fs.FS, open func(name string) (fs.File, error)) error {
 	return fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
-			return a.without(path.Join(as, name), err)
+			return a.skipGone(path.Join(as, name), err)
 		}
 		if err := a.ended(); err != nil || !entry.Type().IsRegular() {
 			return err
 		}
 		in, err := open(name)
 		if err != nil {
-			return a.without(path.Join(as, name), err)
+			return a.skipGone(path.Join(as, name), err)
 		}
 		defer func() { _ = in.Close() }() // opened for reading
 		return a.copyFile(path.Join(as, name), in)
@@ -170,9 +170,9 @@ func (a *Archive) tree(as string, files fs.FS, open func(name string) (fs.File, 
 // mostUnread is how many names of files that cannot be read are listed.
 const mostUnread = 1000
 
-// without goes on without a file or directory that was deleted meanwhile, that this account must not read, or whose name
+// skipGone goes on without a file or directory that was deleted meanwhile, that this account must not read, or whose name
 // is no text: nobody keeps all of their data from an export by one file.
-func (a *Archive) without(name string, err error) error {
+func (a *Archive) skipGone(name string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil

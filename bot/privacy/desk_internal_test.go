@@ -99,7 +99,7 @@ func TestLargeExport(t *testing.T) {
 			}
 			return a.copyFile("endless", tt.from)
 		})
-		_, fits, err := d.try(ctx, &exporting{Person: ann().Person}, false)
+		_, fits, err := d.tryExport(ctx, &exporting{Person: ann().Person}, false)
 		if fits || !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
 			t.Errorf("%s: fits %v, %v; want %v", name, fits, err, tt.want)
 		}
@@ -151,7 +151,7 @@ func TestAFailedStepIsTriedAgain(t *testing.T) {
 			}}
 			o := NewOffice(Deps{Store: bottest.New(), Now: time.Now, Log: zerolog.Nop()})
 			j := NewJob(ann().Person, time.Now())
-			if err := o.take(t.Context(), j, o.placeStep(p)); err != nil {
+			if err := o.takeStep(t.Context(), j, o.placeStep(p)); err != nil {
 				t.Fatal(err)
 			}
 			if tries != mostTries || !slices.Equal(j.Problems, tt.problems) || !slices.Equal(j.Gone, tt.gone) || j.Tries != 0 {
@@ -167,7 +167,7 @@ func TestUnreadableFile(t *testing.T) {
 	files := fstest.MapFS{"a": {Data: []byte("A")}, "locked": {Data: []byte("B")}, "gone": {Data: []byte("C")}, "z": {Data: []byte("Z")}}
 	var out bytes.Buffer
 	a := newArchive(t.Context(), &out, func(s string) string { return s }, time.Now())
-	err := a.tree("w", files, func(name string) (fs.File, error) {
+	err := a.writeTree("w", files, func(name string) (fs.File, error) {
 		switch name {
 		case "locked":
 			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
@@ -204,7 +204,7 @@ func TestExportWithoutFiles(t *testing.T) {
 		}
 		return a.copyFile("said.txt", strings.NewReader("what was said"))
 	})
-	content, err := d.make(t.Context(), &exporting{Person: ann().Person, Session: "telegram/1/bot/4242424242"})
+	content, err := d.makeExport(t.Context(), &exporting{Person: ann().Person, Session: "telegram/1/bot/4242424242"})
 	if err != nil || content.File == nil || content.Text != d.deps.Words.ExportDone("", true) {
 		t.Errorf("%+v, %v", content, err)
 	}
@@ -236,13 +236,13 @@ func TestOnePersonIsErasedOnce(t *testing.T) {
 			did = append(did, f.Key)
 			return nil
 		}
-		err := desk("one").locked(t.Context(), first, func(ctx context.Context, _ bot.Fact) error {
+		err := desk("one").withLock(t.Context(), first, func(ctx context.Context, _ bot.Fact) error {
 			locks, err := store.FactsOf(ctx, bot.LeaderBucket, "", time.Now())
 			if err != nil || len(locks) != 1 || strings.Contains(locks[0].Key, ann().ID) {
 				t.Errorf("locks: %v, %v", locks, err)
 			}
 			two := desk("two")
-			return errors.Join(two.locked(ctx, second, note), two.locked(ctx, other, note))
+			return errors.Join(two.withLock(ctx, second, note), two.withLock(ctx, other, note))
 		})
 		if err != nil || !slices.Equal(did, []string{other.Key}) {
 			t.Errorf("the other process did %v, %v; want %s", did, err, other.Key)

@@ -21,8 +21,8 @@ const (
 	auditBucket    = "audit_due"
 )
 
-// revisions are the buckets by which processes notice that another one has changed.
-func revisions() map[string]string {
+// revisionBuckets are the buckets by which processes notice that another one has changed.
+func revisionBuckets() map[string]string {
 	return map[string]string{
 		scheduleBucket: "schedule_revision", "timezone": "timezone_revision", "model": "model_revision", "skill": "skill_revision",
 	}
@@ -48,12 +48,12 @@ type eraser struct {
 // file is a content of a conversation.
 type file struct{ session, hash string }
 
-// arrival empties an arrival: that it was handled stays known by its number, so that it is not handled twice.
-func (e *eraser) arrival(row Record) []Alteration {
+// eraseArrival empties an arrival: that it was handled stays known by its number, so that it is not handled twice.
+func (e *eraser) eraseArrival(row Record) []Alteration {
 	own := e.sent(row)
 	waits := row["state"] == "waiting"
 	switch {
-	case own && waits && number(row["at"]) > e.begun:
+	case own && waits && rowNumber(row["at"]) > e.begun:
 		return nil // a message after the request
 	case own:
 		set := map[string]string{"session": "", "problem": "", "source": ""}
@@ -67,27 +67,27 @@ func (e *eraser) arrival(row Record) []Alteration {
 	return nil
 }
 
-// row deletes what was written for the person alone.
-func (e *eraser) row(row Record) []Alteration {
+// eraseOutboxRow deletes what was written for the person alone.
+func (e *eraser) eraseOutboxRow(row Record) []Alteration {
 	if !e.toldRow(row) || e.cards[row["id"]] || strings.HasPrefix(row["key"], rowKey) {
 		return nil
 	}
-	if row["finished"] == "0" && number(row["created"]) > e.begun {
+	if row["finished"] == "0" && rowNumber(row["created"]) > e.begun {
 		return nil // an answer to a message after the request
 	}
 	return []Alteration{{Row: row}}
 }
 
-// ref deletes contents of the person's own conversations.
-func (e *eraser) ref(row Record) []Alteration {
-	if number(row["used"]) > e.begun {
+// eraseBlobRef deletes contents of the person's own conversations.
+func (e *eraser) eraseBlobRef(row Record) []Alteration {
+	if rowNumber(row["used"]) > e.begun {
 		return nil
 	}
 	return ownRow(e, row)
 }
 
-// question deletes the person's own questions, and removes them from others' questions that they have decided.
-func (e *eraser) question(row Record) []Alteration {
+// eraseQuestion deletes the person's own questions, and removes them from others' questions that they have decided.
+func (e *eraser) eraseQuestion(row Record) []Alteration {
 	if ownSession(&e.Subject, row) {
 		return []Alteration{{Row: row}}
 	}
@@ -112,16 +112,16 @@ func (e *eraser) question(row Record) []Alteration {
 	return []Alteration{a}
 }
 
-// entry replaces what the person said in conversations that others share. The entries of their own went with the lanes:
+// eraseEntry replaces what the person said in conversations that others share. The entries of their own went with the lanes:
 // those that are there belong to a new conversation, unless there never was a lane.
-func (e *eraser) entry(row Record) []Alteration {
+func (e *eraser) eraseEntry(row Record) []Alteration {
 	if ownSession(&e.Subject, row) {
 		if e.had[row["session"]] {
 			return nil
 		}
 		return []Alteration{{Row: row}}
 	}
-	body, changed, hashes := e.Subject.entry(row["body"])
+	body, changed, hashes := e.Subject.scrubEntry(row["body"])
 	if !changed {
 		return nil
 	}
@@ -132,27 +132,27 @@ func (e *eraser) entry(row Record) []Alteration {
 	return []Alteration{{Row: row, Set: map[string]string{"body": body}}}
 }
 
-// charge gives a charge to the pseudonym, so that sums stay right.
-func (e *eraser) charge(row Record) []Alteration {
+// eraseCharge gives a charge to the pseudonym, so that sums stay right.
+func (e *eraser) eraseCharge(row Record) []Alteration {
 	if !e.spent(row) || e.keepsDay != "" && row["day"] >= e.keepsDay {
 		return nil
 	}
-	set := map[string]string{"scope": e.unnamed(row["scope"])}
+	set := map[string]string{"scope": e.withPseudonym(row["scope"])}
 	if key, ok := row["key"]; ok { // it ends with the scope
-		set["key"] = e.unnamed(key)
+		set["key"] = e.withPseudonym(key)
 	}
 	return []Alteration{{Row: row, Set: set}}
 }
 
-// unnamed returns a key with the pseudonym in the place of the person.
-func (e *eraser) unnamed(key string) string {
+// withPseudonym returns a key with the pseudonym in the place of the person.
+func (e *eraser) withPseudonym(key string) string {
 	key = strings.ReplaceAll("/"+key+"/", "/"+e.Caller()+"/", "/"+e.Pseudonym+"/")
 	key = strings.ReplaceAll(key, "/"+e.ID+"/", "/"+e.Pseudonym+"/")
 	return strings.TrimSuffix(strings.TrimPrefix(key, "/"), "/")
 }
 
-// lane deletes the person's own conversations: the journal of each goes in the same transaction.
-func (e *eraser) lane(row Record) []Alteration {
+// eraseLane deletes the person's own conversations: the journal of each goes in the same transaction.
+func (e *eraser) eraseLane(row Record) []Alteration {
 	switch {
 	case ownSession(&e.Subject, row):
 		return []Alteration{{Row: row}}
@@ -162,8 +162,8 @@ func (e *eraser) lane(row Record) []Alteration {
 	return nil
 }
 
-// fact deletes what is about the person, and removes them from what is about others.
-func (e *eraser) fact(row Record) []Alteration {
+// eraseFact deletes what is about the person, and removes them from what is about others.
+func (e *eraser) eraseFact(row Record) []Alteration {
 	bucket, key := row["bucket"], row["key"]
 	switch bucket {
 	case JobBucket, SpentBucket, exportBucket, oftenBucket, menuBucket, nameBucket, usedBucket, tryBucket, auditBucket:
@@ -196,8 +196,8 @@ func (s *Subject) aboutFact(row Record) bool {
 	return s.inKey(row["key"]) || row["value"] == s.Caller() || row["value"] == s.ID
 }
 
-// stays says why rows of a table that still name the person stay.
-func (e *eraser) stays(table string, row Record) Why {
+// whyStays says why rows of a table that still name the person stay.
+func (e *eraser) whyStays(table string, row Record) Why {
 	switch table {
 	case factTable:
 		switch row["bucket"] {
@@ -228,8 +228,8 @@ func (e *eraser) stays(table string, row Record) Why {
 	return StaysOthers
 }
 
-// number reads a number of a row; 0 if it is none.
-func number(text string) int64 {
+// rowNumber reads a number of a row; 0 if it is none.
+func rowNumber(text string) int64 {
 	var n int64
 	for i := range len(text) {
 		if text[i] < '0' || text[i] > '9' {
@@ -240,12 +240,12 @@ func number(text string) int64 {
 	return n
 }
 
-// table erases in the rows of one table, and returns how many were changed. idle waits until nobody works in a
+// eraseRows erases in the rows of one table, and returns how many were changed. idle waits until nobody works in a
 // conversation of several people, for a while.
-func (e *eraser) table(ctx context.Context, in Tables, r *rule, idle func(context.Context, string)) (int, error) {
+func (e *eraser) eraseRows(ctx context.Context, in Tables, r *rule, idle func(context.Context, string)) (int, error) {
 	n := 0
-	lanes := &Table{Name: laneTable, Key: text("session")}
-	err := pages(ctx, in, &r.Table, e.ID, func(rows []Record) error {
+	lanes := &Table{Name: laneTable, Key: textColumns("session")}
+	err := eachPage(ctx, in, &r.Table, e.ID, func(rows []Record) error {
 		var list []Alteration
 		e.shared = map[string]bool{}
 		for _, row := range rows {
@@ -268,11 +268,11 @@ func (e *eraser) table(ctx context.Context, in Tables, r *rule, idle func(contex
 	return n, err
 }
 
-// contents deletes the contents that came with erased words.
-func (e *eraser) contents(ctx context.Context, in Tables) error {
-	refs := &Table{Name: refTable, Key: join(text("session"), ints("blob"))}
+// eraseContents deletes the contents that came with erased words.
+func (e *eraser) eraseContents(ctx context.Context, in Tables) error {
+	refs := &Table{Name: refTable, Key: joinColumns(textColumns("session"), intColumns("blob"))}
 	for _, f := range e.files {
-		found, err := in.Mentions(ctx, blobs(), f.hash, nil, 1)
+		found, err := in.Mentions(ctx, blobHashes(), f.hash, nil, 1)
 		if err != nil {
 			return err
 		}

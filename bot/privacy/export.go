@@ -25,8 +25,8 @@ type Exporter struct {
 	Most   int64 // bytes of an export before they are compressed; 0 = any
 }
 
-// exported are the files of an export and the tables that their lines come from.
-func exported() [][2]string {
+// exportedTables are the files of an export and the tables that their lines come from.
+func exportedTables() [][2]string {
 	return [][2]string{
 		{"conversations.jsonl", journalTable},
 		{"received.jsonl", inboxTable},
@@ -49,7 +49,7 @@ func (x *Exporter) Write(ctx context.Context, of Person, language string, texts 
 	now := x.Now()
 	a := newArchive(ctx, out, x.Clean, now)
 	a.Texts, a.Most = texts, x.Most
-	sessions, err := conversations(ctx, x.Tables, of)
+	sessions, err := ownConversations(ctx, x.Tables, of)
 	if err != nil {
 		return err
 	}
@@ -61,12 +61,12 @@ func (x *Exporter) Write(ctx context.Context, of Person, language string, texts 
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	for _, part := range exported() {
-		if err := x.table(ctx, a, order, part[0], ruleOf(part[1])); err != nil {
+	for _, part := range exportedTables() {
+		if err := x.writeTable(ctx, a, order, part[0], ruleOf(part[1])); err != nil {
 			return fmt.Errorf("export %s: %w", part[0], err)
 		}
 	}
-	if err := x.contents(ctx, a, order); err != nil {
+	if err := x.writeContents(ctx, a, order); err != nil {
 		return fmt.Errorf("export files: %w", err)
 	}
 	for _, p := range x.Places {
@@ -83,13 +83,13 @@ func (x *Exporter) Write(ctx context.Context, of Person, language string, texts 
 	return nil
 }
 
-// table writes the rows of a table that are about the person alone.
-func (x *Exporter) table(ctx context.Context, a *Archive, of *Order, name string, r *rule) error {
+// writeTable writes the rows of a table that are about the person alone.
+func (x *Exporter) writeTable(ctx context.Context, a *Archive, of *Order, name string, r *rule) error {
 	lines := a.Lines(name)
-	return pages(ctx, x.Tables, &r.Table, of.ID, func(rows []Record) error {
+	return eachPage(ctx, x.Tables, &r.Table, of.ID, func(rows []Record) error {
 		for _, row := range rows {
 			if r.mine(&of.Subject, row) {
-				if err := lines.Add(line(&r.Table, row)); err != nil {
+				if err := lines.Add(exportedLine(&r.Table, row)); err != nil {
 					return err
 				}
 			}
@@ -98,8 +98,8 @@ func (x *Exporter) table(ctx context.Context, a *Archive, of *Order, name string
 	})
 }
 
-// line is a row as it is exported: times as people read them, JSON as such.
-func line(t *Table, row Record) map[string]any {
+// exportedLine is a row as it is exported: times as people read them, JSON as such.
+func exportedLine(t *Table, row Record) map[string]any {
 	out := map[string]any{}
 	for _, c := range t.Columns() {
 		value, ok := row[c.Name]
@@ -109,12 +109,12 @@ func line(t *Table, row Record) map[string]any {
 		switch {
 		case c.Kind == table.Bytes && json.Valid([]byte(value)):
 			out[c.Name] = json.RawMessage(value)
-		case timed(c.Name):
-			if n := number(value); n > 0 {
+		case isTime(c.Name):
+			if n := rowNumber(value); n > 0 {
 				out[c.Name] = time.Unix(0, n).UTC().Format(time.RFC3339)
 			}
 		case c.Kind == table.Int:
-			out[c.Name] = json.Number(strconv.FormatInt(number(value), 10))
+			out[c.Name] = json.Number(strconv.FormatInt(rowNumber(value), 10))
 		default:
 			out[c.Name] = value
 		}
@@ -122,8 +122,8 @@ func line(t *Table, row Record) map[string]any {
 	return out
 }
 
-// timed reports whether a column is a time.
-func timed(column string) bool {
+// isTime reports whether a column is a time.
+func isTime(column string) bool {
 	switch column {
 	case "at", "created", "decided", "finished", "used":
 		return true
@@ -131,20 +131,20 @@ func timed(column string) bool {
 	return false
 }
 
-// contents writes the contents of the person's own conversations, each once.
-func (x *Exporter) contents(ctx context.Context, a *Archive, of *Order) error {
+// writeContents writes the contents of the person's own conversations, each once.
+func (x *Exporter) writeContents(ctx context.Context, a *Archive, of *Order) error {
 	if a.Texts || x.Files == nil {
 		return nil
 	}
 	done := map[string]bool{}
 	r := ruleOf(refTable)
-	return pages(ctx, x.Tables, &r.Table, of.ID, func(rows []Record) error {
+	return eachPage(ctx, x.Tables, &r.Table, of.ID, func(rows []Record) error {
 		for _, row := range rows {
 			if !ownSession(&of.Subject, row) {
 				continue
 			}
-			before := Record{"id": strconv.FormatInt(number(row["blob"])-1, 10)}
-			found, err := x.Tables.Mentions(ctx, blobs(), "", before, 1)
+			before := Record{"id": strconv.FormatInt(rowNumber(row["blob"])-1, 10)}
+			found, err := x.Tables.Mentions(ctx, blobHashes(), "", before, 1)
 			if err != nil {
 				return err
 			}
@@ -153,7 +153,7 @@ func (x *Exporter) contents(ctx context.Context, a *Archive, of *Order) error {
 			}
 			hash := found[0]["hash"]
 			done[hash] = true
-			if err := x.content(ctx, a, row["session"], hash); err != nil {
+			if err := x.writeContent(ctx, a, row["session"], hash); err != nil {
 				return err
 			}
 		}
@@ -161,7 +161,7 @@ func (x *Exporter) contents(ctx context.Context, a *Archive, of *Order) error {
 	})
 }
 
-func (x *Exporter) content(ctx context.Context, a *Archive, session, hash string) error {
+func (x *Exporter) writeContent(ctx context.Context, a *Archive, session, hash string) error {
 	in, err := x.Files.Open(ctx, session, hash)
 	if errors.Is(err, blob.ErrNotFound) {
 		return nil // it was swept meanwhile

@@ -26,27 +26,27 @@ type exporting struct {
 // Export answers /export, at most once an hour.
 func (d *Handler) Export(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
-	of, ok := private(msg)
+	of, ok := inOwnChat(msg)
 	if !ok {
-		return d.reply(call, bot.Content{Text: w.ForgetPrivate(msg.Language)}), nil
+		return call.ReplyAside(bot.Content{Text: w.ForgetPrivate(msg.Language)}), nil
 	}
 	last, err := d.store.Fact(ctx, oftenBucket, of.Caller(), d.now())
 	if err != nil {
 		return turn.Effect{}, fmt.Errorf("when was the last export: %w", err)
 	}
 	if last != "" && last != msg.ID {
-		return d.reply(call, bot.Content{Text: w.ExportOften(msg.Language)}), nil
+		return call.ReplyAside(bot.Content{Text: w.ExportOften(msg.Language)}), nil
 	}
 	value, err := json.Marshal(exporting{Session: call.Session, Person: of, Place: msg.Place, Language: msg.Language, At: d.now()})
 	if err != nil {
 		return turn.Effect{}, fmt.Errorf("note an export: %w", err)
 	}
-	e := d.reply(call, bot.Content{Text: w.ExportBegun(msg.Language)})
+	e := call.ReplyAside(bot.Content{Text: w.ExportBegun(msg.Language)})
 	e.Change.Facts = []bot.Fact{
 		{Bucket: exportBucket, Key: msg.ID, Value: string(value), Expires: d.now().Add(exportFor)},
 		{Bucket: oftenBucket, Key: of.Caller(), Value: msg.ID, Expires: d.now().Add(often)},
 	}
-	e.Then = d.hurry
+	e.Then = d.lookNow
 	return e, nil
 }
 
@@ -56,7 +56,7 @@ func (d *Handler) exportAll(ctx context.Context) error {
 		return fmt.Errorf("read who wants an export: %w", err)
 	}
 	for _, f := range list {
-		if err := d.locked(ctx, f, d.exportOne); err != nil {
+		if err := d.withLock(ctx, f, d.exportOne); err != nil {
 			return err
 		}
 	}
@@ -70,9 +70,9 @@ func (d *Handler) exportOne(ctx context.Context, f bot.Fact) error {
 		return nil
 	}
 	if x.Row != 0 {
-		return d.delivered(ctx, x.Row, f, x.Hash, x.Session)
+		return d.removeDelivered(ctx, x.Row, f, x.Hash, x.Session)
 	}
-	content, err := d.make(ctx, x)
+	content, err := d.makeExport(ctx, x)
 	if err != nil {
 		if ctx.Err() != nil {
 			return err
@@ -85,18 +85,18 @@ func (d *Handler) exportOne(ctx context.Context, f bot.Fact) error {
 		x.Hash = content.File.Hash
 	}
 	row := bot.Row{Session: x.Session, Place: x.Place, Purpose: bot.Reply, Key: rowKey + f.Key, Content: content}
-	return d.tell(ctx, row, func(id int64) (bot.Fact, error) {
+	return d.tellOnce(ctx, row, func(id int64) (bot.Fact, error) {
 		x.Row = id
 		value, err := json.Marshal(x)
 		return bot.Fact{Bucket: f.Bucket, Key: f.Key, Value: string(value), Expires: d.now().Add(exportFor)}, err
 	})
 }
 
-// make writes an export, and without files if it is too large with them, or fails.
-func (d *Handler) make(ctx context.Context, x *exporting) (bot.Content, error) {
+// makeExport writes an export, and without files if it is too large with them, or fails.
+func (d *Handler) makeExport(ctx context.Context, x *exporting) (bot.Content, error) {
 	var failed error
 	for _, bare := range []bool{false, true} {
-		content, fits, err := d.try(ctx, x, bare)
+		content, fits, err := d.tryExport(ctx, x, bare)
 		if fits || ctx.Err() != nil {
 			return content, err
 		}
@@ -110,7 +110,7 @@ func (d *Handler) make(ctx context.Context, x *exporting) (bot.Content, error) {
 	return bot.Content{Text: d.deps.Words.ExportLarge(x.Language, d.deps.Limit)}, nil
 }
 
-func (d *Handler) try(ctx context.Context, x *exporting, bare bool) (content bot.Content, fits bool, err error) {
+func (d *Handler) tryExport(ctx context.Context, x *exporting, bare bool) (content bot.Content, fits bool, err error) {
 	temp, err := d.deps.Temp()
 	if err != nil {
 		return content, false, fmt.Errorf("write an export: %w", err)

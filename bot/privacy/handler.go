@@ -102,8 +102,8 @@ func (d *Handler) Feature(commands bool) feature.Feature {
 	return f
 }
 
-// private reports whether a message was written where the person is alone with the bot.
-func private(msg *bot.Message) (Person, bool) {
+// inOwnChat reports whether a message was written where the person is alone with the bot.
+func inOwnChat(msg *bot.Message) (Person, bool) {
 	of, ok := personOf(msg)
 	return of, ok && !msg.Place.Group && msg.Place.Ordinary() && of.private(msg.Place.Channel, msg.Place.Chat)
 }
@@ -111,9 +111,9 @@ func private(msg *bot.Message) (Person, bool) {
 // Forget answers /forget: it asks.
 func (d *Handler) Forget(_ context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
-	of, ok := private(msg)
+	of, ok := inOwnChat(msg)
 	if !ok {
-		return d.reply(call, bot.Content{Text: w.ForgetPrivate(msg.Language)}), nil
+		return call.ReplyAside(bot.Content{Text: w.ForgetPrivate(msg.Language)}), nil
 	}
 	var raw [8]byte
 	if _, err := rand.Read(raw[:]); err != nil {
@@ -121,7 +121,7 @@ func (d *Handler) Forget(_ context.Context, call *turn.Call) (turn.Effect, error
 	}
 	question := hex.EncodeToString(raw[:])
 	erase, keep := w.ForgetButtons(msg.Language)
-	e := d.reply(call, bot.Content{
+	e := call.ReplyAside(bot.Content{
 		Text: w.ForgetAsk(msg.Language, call.Admin), Language: msg.Language,
 		Buttons: [][]bot.Button{
 			{{Label: erase, Data: strings.Join([]string{Prefix, pressErase, of.ID, question}, ":"), Style: "danger"}},
@@ -136,7 +136,7 @@ func (d *Handler) Forget(_ context.Context, call *turn.Call) (turn.Effect, error
 // question of theirs changes nothing, and leaves the message as it is if it names somebody else.
 func (d *Handler) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
-	of, ok := private(msg)
+	of, ok := inOwnChat(msg)
 	verb, rest, _ := strings.Cut(strings.TrimPrefix(msg.Data, Prefix+":"), ":")
 	person, question, _ := strings.Cut(rest, ":")
 	if !ok || person != of.ID {
@@ -151,16 +151,16 @@ func (d *Handler) Press(ctx context.Context, call *turn.Call) (turn.Effect, erro
 		return turn.Effect{}, fmt.Errorf("read whether somebody asked to be erased: %w", err)
 	}
 	if asked == "" || asked != question || verb != pressErase && verb != pressKeep {
-		return d.redraw(msg, w.ForgetOld(msg.Language)), nil
+		return d.redrawQuestion(msg, w.ForgetOld(msg.Language)), nil
 	}
 	decided := bot.Fact{Bucket: askedBucket, Key: of.Caller()} // empty: it is removed
 	if verb == pressKeep {
-		e := d.redraw(msg, w.ForgetKept(msg.Language))
+		e := d.redrawQuestion(msg, w.ForgetKept(msg.Language))
 		e.Change.Facts = []bot.Fact{decided}
 		return e, nil
 	}
 	if under, err := d.deps.Office.Begun(ctx, of); err != nil || under != nil {
-		return d.redraw(msg, w.ForgetBegun(msg.Language)), err
+		return d.redrawQuestion(msg, w.ForgetBegun(msg.Language)), err
 	}
 	j := NewJob(of, d.now())
 	j.Message, j.Session = &bot.Message{ID: msg.ID, Place: msg.Place, Language: msg.Language}, call.Session
@@ -168,24 +168,13 @@ func (d *Handler) Press(ctx context.Context, call *turn.Call) (turn.Effect, erro
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	e := d.redraw(msg, w.ForgetBegun(msg.Language))
-	e.Change.Facts, e.Then = []bot.Fact{fact, decided}, d.hurry
+	e := d.redrawQuestion(msg, w.ForgetBegun(msg.Language))
+	e.Change.Facts, e.Then = []bot.Fact{fact, decided}, d.lookNow
 	return e, nil
 }
 
-func (d *Handler) reply(call *turn.Call, content bot.Content) turn.Effect {
-	msg := call.Message
-	content.Language = msg.Language
-	row := bot.Row{Session: call.Session, Place: msg.Place, Purpose: bot.Reply, Content: content}
-	if msg.Place.Group {
-		row.ReplyTo = msg.Message
-	}
-	row = row.Aside(msg)
-	return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}
-}
-
-// redraw answers a press, and puts a text in the place of the question.
-func (d *Handler) redraw(msg *bot.Message, text string) turn.Effect {
+// redrawQuestion answers a press, and puts a text in the place of the question.
+func (d *Handler) redrawQuestion(msg *bot.Message, text string) turn.Effect {
 	e := turn.Effect{Change: bot.Change{Send: []bot.Row{{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query}}}}
 	if msg.Message != "" {
 		e.Change.Send = append(e.Change.Send, bot.Row{
@@ -218,8 +207,8 @@ func (d *Handler) Run(ctx context.Context) error {
 	}
 }
 
-// hurry has Run look for jobs at once.
-func (d *Handler) hurry(context.Context, *bot.Applied) (turn.Effect, error) {
+// lookNow has Run look for jobs at once.
+func (d *Handler) lookNow(context.Context, *bot.Applied) (turn.Effect, error) {
 	select {
 	case d.asked <- struct{}{}:
 	default: // it is about to look
@@ -228,10 +217,10 @@ func (d *Handler) hurry(context.Context, *bot.Applied) (turn.Effect, error) {
 }
 
 func (d *Handler) eraseAll(ctx context.Context) error {
-	if err := d.deps.Office.publish(ctx); err != nil { // of a process that was killed
+	if err := d.deps.Office.publishReceipts(ctx); err != nil { // of a process that was killed
 		return err
 	}
-	if err := d.forget(ctx); err != nil {
+	if err := d.forgetConversations(ctx); err != nil {
 		return err
 	}
 	list, err := d.store.FactsOf(ctx, JobBucket, "", d.now())
@@ -239,15 +228,15 @@ func (d *Handler) eraseAll(ctx context.Context) error {
 		return fmt.Errorf("read who is to be erased: %w", err)
 	}
 	for _, f := range list {
-		if err := d.locked(ctx, f, d.eraseOne); err != nil {
+		if err := d.withLock(ctx, f, d.eraseOne); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// forget drops what this process remembers of conversations after each erasure, also one by another process.
-func (d *Handler) forget(ctx context.Context) error {
+// forgetConversations drops what this process remembers of conversations after each erasure, also one by another process.
+func (d *Handler) forgetConversations(ctx context.Context) error {
 	list, err := d.store.FactsOf(ctx, receiptBucket, "", d.now())
 	if err != nil {
 		return fmt.Errorf("read receipts: %w", err)
@@ -270,7 +259,7 @@ func (d *Handler) ownLog(ctx context.Context, f bot.Fact) error {
 	if d.audited[f.Key] || f.Bucket != JobBucket || json.Unmarshal([]byte(f.Value), j) != nil || j.Step == "" || j.Step == "sessions" {
 		return nil
 	}
-	if _, err := d.deps.Audited(ctx, d.deps.Office.order(j)); err != nil {
+	if _, err := d.deps.Audited(ctx, d.deps.Office.orderOf(j)); err != nil {
 		return fmt.Errorf("pseudonymise the audit log: %w", err)
 	}
 	done := bot.Fact{Bucket: AuditedBucket, Key: j.ID + "/" + d.deps.Owner, Value: "1", Expires: d.now().Add(receiptFor)}
@@ -295,8 +284,8 @@ func lockOf(f bot.Fact) string {
 	return rowKey + "erase/" + hex.EncodeToString(sum[:])
 }
 
-// locked does something about a fact while no other process does, as the fact is then.
-func (d *Handler) locked(ctx context.Context, f bot.Fact, do func(ctx context.Context, f bot.Fact) error) error {
+// withLock does something about a fact while no other process does, as the fact is then.
+func (d *Handler) withLock(ctx context.Context, f bot.Fact, do func(ctx context.Context, f bot.Fact) error) error {
 	brief, cancel := context.WithTimeout(ctx, heldFor)
 	defer cancel()
 	release, err := d.deps.Lock.Hold(brief, lockOf(f))
@@ -320,7 +309,7 @@ func (d *Handler) eraseOne(ctx context.Context, f bot.Fact) error {
 		return nil
 	}
 	if j.Row != 0 {
-		return d.delivered(ctx, j.Row, f, "", j.Session)
+		return d.removeDelivered(ctx, j.Row, f, "", j.Session)
 	}
 	d.deps.Log.Info().Str("job", j.ID).Str("after", j.Step).Msg("erasing a person")
 	r, err := d.deps.Office.Erase(ctx, j)
@@ -336,14 +325,14 @@ func (d *Handler) eraseOne(ctx context.Context, f bot.Fact) error {
 		Session: j.Session, Place: j.Message.Place, Purpose: bot.Reply, Key: rowKey + j.ID,
 		Content: bot.Content{Text: text, Language: j.Message.Language},
 	}
-	return d.tell(ctx, row, func(id int64) (bot.Fact, error) {
+	return d.tellOnce(ctx, row, func(id int64) (bot.Fact, error) {
 		j.Row = id
 		return j.Fact()
 	})
 }
 
-// tell sends a row once, and then stores a fact that knows it.
-func (d *Handler) tell(ctx context.Context, row bot.Row, note func(id int64) (bot.Fact, error)) error {
+// tellOnce sends a row once, and then stores a fact that knows it.
+func (d *Handler) tellOnce(ctx context.Context, row bot.Row, note func(id int64) (bot.Fact, error)) error {
 	applied, err := d.store.Apply(ctx, &bot.Change{Send: []bot.Row{row}})
 	if err != nil {
 		return fmt.Errorf("store a message: %w", err)
@@ -359,8 +348,8 @@ func (d *Handler) tell(ctx context.Context, row bot.Row, note func(id int64) (bo
 	return nil
 }
 
-// delivered removes a job, its row and its content once the row was sent, or cannot be.
-func (d *Handler) delivered(ctx context.Context, row int64, f bot.Fact, hash string, session bot.SessionKey) error {
+// removeDelivered removes a job, its row and its content once the row was sent, or cannot be.
+func (d *Handler) removeDelivered(ctx context.Context, row int64, f bot.Fact, hash string, session bot.SessionKey) error {
 	r, err := d.store.Row(ctx, row)
 	over := errors.Is(err, bot.ErrNotFound)
 	if err != nil && !over {
@@ -374,7 +363,7 @@ func (d *Handler) delivered(ctx context.Context, row int64, f bot.Fact, hash str
 	if hash != "" {
 		e.files = []file{{string(session), hash}}
 	}
-	if err := e.contents(ctx, tables); err != nil {
+	if err := e.eraseContents(ctx, tables); err != nil {
 		return fmt.Errorf("remove an export: %w", err)
 	}
 	gone := []Alteration{

@@ -127,11 +127,11 @@ type step struct {
 	do   func(ctx context.Context, j *Job) (int, error)
 }
 
-// steps are those of a job, in their order.
-func (o *Office) steps() []step {
+// jobSteps are those of a job, in their order.
+func (o *Office) jobSteps() []step {
 	list := []step{
-		{"sessions", o.collect},
-		{"turns", o.stop},
+		{"sessions", o.collectConversations},
+		{"turns", o.stopTurns},
 		{"due", func(ctx context.Context, _ *Job) (int, error) {
 			if o.deps.Settle != nil {
 				o.deps.Settle(ctx)
@@ -143,7 +143,7 @@ func (o *Office) steps() []step {
 	if at >= 0 { // its vectors and its revision are found by its facts
 		list = append(list, o.placeStep(o.deps.Places[at]))
 	}
-	for _, r := range rules() {
+	for _, r := range tableRules() {
 		list = append(list, step{r.Table.Name, func(ctx context.Context, j *Job) (int, error) { return o.eraseTable(ctx, j, &r) }})
 	}
 	for i, p := range o.deps.Places {
@@ -155,10 +155,10 @@ func (o *Office) steps() []step {
 }
 
 func (o *Office) placeStep(p Place) step {
-	return step{p.Name(), func(ctx context.Context, j *Job) (int, error) { return p.Erase(ctx, o.order(j)) }}
+	return step{p.Name(), func(ctx context.Context, j *Job) (int, error) { return p.Erase(ctx, o.orderOf(j)) }}
 }
 
-func (o *Office) order(j *Job) *Order {
+func (o *Office) orderOf(j *Job) *Order {
 	return &Order{
 		Subject: j.subject(), ID: j.ID, At: j.Begun, Sessions: j.Sessions, Alone: o.deps.Settle == nil,
 	}
@@ -168,7 +168,7 @@ func (j *Job) subject() Subject { return Subject{Person: j.Person, Pseudonym: j.
 
 // Steps lists the names of the steps of a job, in their order.
 func (o *Office) Steps() (names []string) {
-	for _, s := range o.steps() {
+	for _, s := range o.jobSteps() {
 		names = append(names, s.name)
 	}
 	return names
@@ -177,24 +177,24 @@ func (o *Office) Steps() (names []string) {
 // Erase does what is left of a job, and stores its receipt. A place that cannot be erased, after several tries, does not
 // keep the others from it: it is a problem of the receipt, unless ctx has ended.
 func (o *Office) Erase(ctx context.Context, j *Job) (*Receipt, error) {
-	steps := o.steps()
+	steps := o.jobSteps()
 	done := slices.IndexFunc(steps, func(s step) bool { return s.name == j.Step })
 	for _, s := range steps[done+1:] {
-		if err := o.take(ctx, j, s); err != nil {
+		if err := o.takeStep(ctx, j, s); err != nil {
 			return nil, err
 		}
 		if o.deps.After != nil {
 			o.deps.After(s.name)
 		}
 	}
-	return o.finish(ctx, j)
+	return o.finishJob(ctx, j)
 }
 
-// take does a step, and stores that it was done.
-func (o *Office) take(ctx context.Context, j *Job, s step) error {
+// takeStep does a step, and stores that it was done.
+func (o *Office) takeStep(ctx context.Context, j *Job, s step) error {
 	for {
 		n, err := s.do(ctx, j)
-		j.count(s.name, n)
+		j.countGone(s.name, n)
 		if err == nil {
 			break
 		}
@@ -207,7 +207,7 @@ func (o *Office) take(ctx context.Context, j *Job, s step) error {
 			j.Problems = append(j.Problems, s.name)
 			break
 		}
-		if err := o.save(ctx, j); err != nil {
+		if err := o.saveJob(ctx, j); err != nil {
 			return err
 		}
 		timer := time.NewTimer(tryAfter)
@@ -219,11 +219,11 @@ func (o *Office) take(ctx context.Context, j *Job, s step) error {
 		}
 	}
 	j.Step, j.Tries = s.name, 0
-	return o.save(ctx, j)
+	return o.saveJob(ctx, j)
 }
 
-// count adds to what is gone by the step that is being done.
-func (j *Job) count(what string, n int) {
+// countGone adds to what is gone by the step that is being done.
+func (j *Job) countGone(what string, n int) {
 	last := len(j.Gone) - 1
 	switch {
 	case n <= 0:
@@ -234,10 +234,10 @@ func (j *Job) count(what string, n int) {
 	}
 }
 
-// finish stores the receipt. Only the receipt remains of a job that nobody waits for in a chat.
-func (o *Office) finish(ctx context.Context, j *Job) (*Receipt, error) {
+// finishJob stores the receipt. Only the receipt remains of a job that nobody waits for in a chat.
+func (o *Office) finishJob(ctx context.Context, j *Job) (*Receipt, error) {
 	o.deps.Forget()
-	r, err := o.receipt(ctx, j)
+	r, err := o.makeReceipt(ctx, j)
 	if err != nil {
 		return nil, err
 	}
@@ -259,14 +259,14 @@ func (o *Office) finish(ctx context.Context, j *Job) (*Receipt, error) {
 	if _, err := o.deps.Store.Apply(ctx, &bot.Change{Facts: list}); err != nil {
 		return nil, fmt.Errorf("store a receipt: %w", err)
 	}
-	return r, o.publish(ctx)
+	return r, o.publishReceipts(ctx)
 }
 
 // unpublished ends the key of a receipt whose job, which named the person, is deleted and not overwritten yet.
 const unpublished = "/unpublished"
 
-// publish overwrites the jobs that are done, and then lets their receipts be found.
-func (o *Office) publish(ctx context.Context) error {
+// publishReceipts overwrites the jobs that are done, and then lets their receipts be found.
+func (o *Office) publishReceipts(ctx context.Context) error {
 	list, err := o.deps.Store.FactsOf(ctx, receiptBucket, "", o.deps.Now())
 	if err != nil {
 		return fmt.Errorf("read receipts: %w", err)
@@ -291,7 +291,7 @@ func (o *Office) publish(ctx context.Context) error {
 	return nil
 }
 
-func (o *Office) save(ctx context.Context, j *Job) error {
+func (o *Office) saveJob(ctx context.Context, j *Job) error {
 	fact, err := j.Fact()
 	if err == nil {
 		_, err = o.deps.Store.Apply(ctx, &bot.Change{Facts: []bot.Fact{fact}})
@@ -332,7 +332,7 @@ func (o *Office) Spent(ctx context.Context) error {
 			continue
 		}
 		e := &eraser{Subject: Subject{of, s.Pseudonym}}
-		for _, r := range rules() {
+		for _, r := range tableRules() {
 			if r.Table.Name != chargeTable && r.Table.Name != usageTable {
 				continue
 			}
@@ -340,9 +340,9 @@ func (o *Office) Spent(ctx context.Context) error {
 				if row["day"] >= s.Until {
 					return nil
 				}
-				return e.charge(row)
+				return e.eraseCharge(row)
 			}
-			if _, err := e.table(ctx, o.deps.Tables, &r, func(context.Context, string) {}); err != nil {
+			if _, err := e.eraseRows(ctx, o.deps.Tables, &r, func(context.Context, string) {}); err != nil {
 				return fmt.Errorf("charges of somebody who was erased: %w", err)
 			}
 		}

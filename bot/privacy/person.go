@@ -91,14 +91,14 @@ func (p Person) named(text string) bool {
 		}
 		at += from
 		end := at + len(p.ID)
-		if (at == 0 || !wordy(text[at-1])) && (end == len(text) || !wordy(text[end])) {
+		if (at == 0 || !continuesWord(text[at-1])) && (end == len(text) || !continuesWord(text[end])) {
 			return true
 		}
 		from = end
 	}
 }
 
-// wordy reports whether a byte continues a number or a name: what is next to it is not an id of its own.
-func wordy(c byte) bool {
+// continuesWord reports whether a byte continues a number or a name: what is next to it is not an id of its own.
+func continuesWord(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || c == '_' || c == '.' || c >= 0x80
 }

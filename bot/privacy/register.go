@@ -20,9 +20,9 @@ type rule struct {
 	Bound string
 }
 
-func text(names ...string) []Column { return columns(table.Text, names) }
-func ints(names ...string) []Column { return columns(table.Int, names) }
-func raw(names ...string) []Column  { return columns(table.Bytes, names) }
+func textColumns(names ...string) []Column { return columns(table.Text, names) }
+func intColumns(names ...string) []Column  { return columns(table.Int, names) }
+func byteColumns(names ...string) []Column { return columns(table.Bytes, names) }
 
 func columns(kind tableKind, names []string) (list []Column) {
 	for _, name := range names {
@@ -31,7 +31,7 @@ func columns(kind tableKind, names []string) (list []Column) {
 	return list
 }
 
-func join(parts ...[]Column) (all []Column) {
+func joinColumns(parts ...[]Column) (all []Column) {
 	for _, part := range parts {
 		all = append(all, part...)
 	}
@@ -54,63 +54,63 @@ const (
 	blobTable     = "blob"
 )
 
-// blobs finds contents by their hash.
-func blobs() *Table {
-	return &Table{Name: blobTable, Key: ints("id"), More: text("hash")}
+// blobHashes finds contents by their hash.
+func blobHashes() *Table {
+	return &Table{Name: blobTable, Key: intColumns("id"), More: textColumns("hash")}
 }
 
-// rules is the register, in the order in which a person is erased: their conversations end first.
-func rules() []rule {
+// tableRules is the register, in the order in which a person is erased: their conversations end first.
+func tableRules() []rule {
 	return []rule{
 		{
-			Table: Table{Name: laneTable, Key: text("session"), More: join(text("channel", "chat", "workspace", "state", "turn", "owner", "caller", "notice"), ints("last"))},
-			erase: (*eraser).lane, mine: ownSession, Bound: "one for each conversation; retention.journal days after an empty one was cleared",
+			Table: Table{Name: laneTable, Key: textColumns("session"), More: joinColumns(textColumns("channel", "chat", "workspace", "state", "turn", "owner", "caller", "notice"), intColumns("last"))},
+			erase: (*eraser).eraseLane, mine: ownSession, Bound: "one for each conversation; retention.journal days after an empty one was cleared",
 		},
 		{
-			Table: Table{Name: inboxTable, Key: ints("seq"), More: join(text("session", "channel", "bot", "id", "state", "problem", "source"), raw("raw"), ints("at", "finished"))},
-			erase: (*eraser).arrival, mine: (*Subject).sent, Bound: "content 8 days, key 16 days after it was handled",
+			Table: Table{Name: inboxTable, Key: intColumns("seq"), More: joinColumns(textColumns("session", "channel", "bot", "id", "state", "problem", "source"), byteColumns("raw"), intColumns("at", "finished"))},
+			erase: (*eraser).eraseArrival, mine: (*Subject).sent, Bound: "content 8 days, key 16 days after it was handled",
 		},
 		{
-			Table: Table{Name: outboxTable, Key: ints("id"), More: join(text("session", "channel", "chat", "purpose", "state", "key", "turn", "problem"), raw("content"), ints("created", "finished"))},
-			erase: (*eraser).row, mine: (*Subject).toldRow, Bound: "content 30 days, rows retention.outbox days after they were sent",
+			Table: Table{Name: outboxTable, Key: intColumns("id"), More: joinColumns(textColumns("session", "channel", "chat", "purpose", "state", "key", "turn", "problem"), byteColumns("content"), intColumns("created", "finished"))},
+			erase: (*eraser).eraseOutboxRow, mine: (*Subject).toldRow, Bound: "content 30 days, rows retention.outbox days after they were sent",
 		},
 		{
-			Table: Table{Name: overflowTable, Key: text("id"), More: join(text("session", "turn", "tool", "source"), raw("text"), ints("created"))},
+			Table: Table{Name: overflowTable, Key: textColumns("id"), More: joinColumns(textColumns("session", "turn", "tool", "source"), byteColumns("text"), intColumns("created"))},
 			erase: ownRow, mine: ownSession, Bound: "tools.overflow.retention_days and max_entries",
 		},
 		{
-			Table: Table{Name: refTable, Key: join(text("session"), ints("blob")), More: ints("used")},
-			erase: (*eraser).ref, mine: ownSession, Bound: "retention.blobs days, retention.max_blob_bytes",
+			Table: Table{Name: refTable, Key: joinColumns(textColumns("session"), intColumns("blob")), More: intColumns("used")},
+			erase: (*eraser).eraseBlobRef, mine: ownSession, Bound: "retention.blobs days, retention.max_blob_bytes",
 		},
 		{
-			Table: Table{Name: approvalTable, Key: ints("n"), More: join(text("session", "turn", "call", "channel", "chat", "caller", "tool", "state", "scope", "decider", "name"), raw("votes", "body"), ints("created", "decided", "card"))},
-			erase: (*eraser).question, mine: (*Subject).asked, Bound: "retention.journal days after they were decided",
+			Table: Table{Name: approvalTable, Key: intColumns("n"), More: joinColumns(textColumns("session", "turn", "call", "channel", "chat", "caller", "tool", "state", "scope", "decider", "name"), byteColumns("votes", "body"), intColumns("created", "decided", "card"))},
+			erase: (*eraser).eraseQuestion, mine: (*Subject).asked, Bound: "retention.journal days after they were decided",
 		},
 		{
-			Table: Table{Name: journalTable, Key: join(text("session"), ints("n")), More: raw("body")},
-			erase: (*eraser).entry, mine: (*Subject).spoke, Bound: "retention.journal days after the conversation was left",
+			Table: Table{Name: journalTable, Key: joinColumns(textColumns("session"), intColumns("n")), More: byteColumns("body")},
+			erase: (*eraser).eraseEntry, mine: (*Subject).spoke, Bound: "retention.journal days after the conversation was left",
 		},
 		{
-			Table: Table{Name: factTable, Key: text("bucket", "key"), More: raw("value")},
-			erase: (*eraser).fact, mine: (*Subject).aboutFact, Bound: "by bucket",
+			Table: Table{Name: factTable, Key: textColumns("bucket", "key"), More: byteColumns("value")},
+			erase: (*eraser).eraseFact, mine: (*Subject).aboutFact, Bound: "by bucket",
 		},
 		{
-			Table: Table{Name: chargeTable, Key: text("key"), More: join(text("scope", "unit", "day"), ints("n"))},
-			erase: (*eraser).charge, mine: (*Subject).spent, Bound: "3 days, then they are added up in usage",
+			Table: Table{Name: chargeTable, Key: textColumns("key"), More: joinColumns(textColumns("scope", "unit", "day"), intColumns("n"))},
+			erase: (*eraser).eraseCharge, mine: (*Subject).spent, Bound: "3 days, then they are added up in usage",
 		},
 		{
-			Table: Table{Name: usageTable, Key: text("day", "scope", "unit"), More: ints("n")},
-			erase: (*eraser).charge, mine: (*Subject).spent, Bound: "400 days",
+			Table: Table{Name: usageTable, Key: textColumns("day", "scope", "unit"), More: intColumns("n")},
+			erase: (*eraser).eraseCharge, mine: (*Subject).spent, Bound: "400 days",
 		},
 		{
-			Table: Table{Name: holdTable, Key: text("holder", "scope", "unit", "day"), More: ints("n")},
-			erase: (*eraser).charge, mine: (*Subject).spent, Bound: "until the turn that spends it ends",
+			Table: Table{Name: holdTable, Key: textColumns("holder", "scope", "unit", "day"), More: intColumns("n")},
+			erase: (*eraser).eraseCharge, mine: (*Subject).spent, Bound: "until the turn that spends it ends",
 		},
 	}
 }
 
-// impersonal says of the other tables why nobody is in them, and what bounds them.
-func impersonal() map[string][2]string {
+// impersonalTables says of the other tables why nobody is in them, and what bounds them.
+func impersonalTables() map[string][2]string {
 	return map[string][2]string{
 		"blob":             {"contents by number; whose they are is in blob_ref", "deleted with the last row of blob_ref"},
 		"blob_piece":       {"pieces of contents", "deleted with their row of blob"},
@@ -147,7 +147,7 @@ func (s *Subject) toldRow(row Record) bool {
 
 // only reports whether a row is shown to the person alone in a group.
 func (s *Subject) only(row Record) bool {
-	value, _ := decode(row["content"])
+	value, _ := decodeJSON(row["content"])
 	object, _ := value.(map[string]any)
 	return row["channel"] == s.Channel && object["only"] == s.ID
 }
@@ -162,7 +162,7 @@ func (s *Subject) spoke(row Record) bool {
 	if ownSession(s, row) {
 		return true
 	}
-	value, _ := decode(row["body"])
+	value, _ := decodeJSON(row["body"])
 	object, _ := value.(map[string]any)
 	return object["kind"] == "user" && object["caller"] == s.Caller()
 }
@@ -175,7 +175,7 @@ const userScope = "user/"
 
 // sender reports whether an update, as its channel sent it or as the service stored it, comes from the person.
 func (s *Subject) sender(raw string) bool {
-	value, ok := decode(raw)
+	value, ok := decodeJSON(raw)
 	return ok && s.wrote(value)
 }
 
@@ -217,10 +217,10 @@ func (s *Subject) numbered(value any) bool {
 
 // TableNames lists all tables that are known here: those in which there are people, and those in which there are none.
 func TableNames() (names []string) {
-	for _, r := range rules() {
+	for _, r := range tableRules() {
 		names = append(names, r.Table.Name)
 	}
-	for name := range impersonal() {
+	for name := range impersonalTables() {
 		names = append(names, name)
 	}
 	slices.Sort(names)
@@ -229,7 +229,7 @@ func TableNames() (names []string) {
 
 // Searched lists the tables in which people are looked for.
 func Searched() (list []Table) {
-	for _, r := range rules() {
+	for _, r := range tableRules() {
 		list = append(list, r.Table)
 	}
 	return list
@@ -238,10 +238,10 @@ func Searched() (list []Table) {
 // tableBounds says of every table what keeps it from growing for ever.
 func tableBounds() map[string]string {
 	bounds := map[string]string{}
-	for _, r := range rules() {
+	for _, r := range tableRules() {
 		bounds[r.Table.Name] = r.Bound
 	}
-	for name, why := range impersonal() {
+	for name, why := range impersonalTables() {
 		bounds[name] = why[1]
 	}
 	return bounds

@@ -12,13 +12,13 @@ import (
 	"github.com/zephbot/zephbot/bot/privacy/table"
 )
 
-// collect finds the person's own conversations, and where their files are: later steps delete what says so.
-func (o *Office) collect(ctx context.Context, j *Job) (int, error) {
+// collectConversations finds the person's own conversations, and where their files are: later steps delete what says so.
+func (o *Office) collectConversations(ctx context.Context, j *Job) (int, error) {
 	var err error
-	if j.Sessions, err = conversations(ctx, o.deps.Tables, j.Person); err != nil {
+	if j.Sessions, err = ownConversations(ctx, o.deps.Tables, j.Person); err != nil {
 		return 0, err
 	}
-	if err := o.beginnings(ctx, j); err != nil {
+	if err := o.findBeginnings(ctx, j); err != nil {
 		return 0, err
 	}
 	if o.deps.Limited != nil && o.deps.Limited(j.Person.Caller()) {
@@ -28,28 +28,28 @@ func (o *Office) collect(ctx context.Context, j *Job) (int, error) {
 	return 0, nil
 }
 
-// beginnings finds where the person's conversations were begun again: results are remembered since then.
-func (o *Office) beginnings(ctx context.Context, j *Job) error {
+// findBeginnings finds where the person's conversations were begun again: results are remembered since then.
+func (o *Office) findBeginnings(ctx context.Context, j *Job) error {
 	at := map[string]int{}
 	for i, c := range j.Sessions {
 		at[string(c.Session)] = i
 	}
-	return pages(ctx, o.deps.Tables, &ruleOf(journalTable).Table, j.Person.ID, func(rows []Record) error {
+	return eachPage(ctx, o.deps.Tables, &ruleOf(journalTable).Table, j.Person.ID, func(rows []Record) error {
 		for _, row := range rows {
 			i, own := at[row["session"]]
-			value, _ := decode(row["body"])
+			value, _ := decodeJSON(row["body"])
 			object, _ := value.(map[string]any)
 			if own && (object["kind"] == "summary" || object["kind"] == "reset") {
-				j.Sessions[i].Began = append(j.Sessions[i].Began, number(row["n"]))
+				j.Sessions[i].Began = append(j.Sessions[i].Began, rowNumber(row["n"]))
 			}
 		}
 		return nil
 	})
 }
 
-func conversations(ctx context.Context, from TableReader, of Person) (list []Conversation, err error) {
+func ownConversations(ctx context.Context, from TableReader, of Person) (list []Conversation, err error) {
 	r := ruleOf(laneTable)
-	err = pages(ctx, from, &r.Table, of.ID, func(rows []Record) error {
+	err = eachPage(ctx, from, &r.Table, of.ID, func(rows []Record) error {
 		for _, row := range rows {
 			session := bot.SessionKey(row["session"])
 			lane := bot.Lane{Session: session, Workspace: row["workspace"]}
@@ -63,7 +63,7 @@ func conversations(ctx context.Context, from TableReader, of Person) (list []Con
 }
 
 func ruleOf(table string) *rule {
-	for _, r := range rules() {
+	for _, r := range tableRules() {
 		if r.Table.Name == table {
 			return &r
 		}
@@ -71,10 +71,10 @@ func ruleOf(table string) *rule {
 	return &rule{}
 }
 
-// stop ends the person's turns, withdraws their questions, and waits until nobody works for them: what they would have
+// stopTurns ends the person's turns, withdraws their questions, and waits until nobody works for them: what they would have
 // written would be left over. A turn that does not end loses its lane later, and can store nothing.
-func (o *Office) stop(ctx context.Context, j *Job) (int, error) {
-	lanes, err := o.busy(ctx, j.Person)
+func (o *Office) stopTurns(ctx context.Context, j *Job) (int, error) {
+	lanes, err := o.busyLanes(ctx, j.Person)
 	if err != nil {
 		return 0, err
 	}
@@ -88,21 +88,21 @@ func (o *Office) stop(ctx context.Context, j *Job) (int, error) {
 		}
 		o.deps.Wake(lane.Session)
 	}
-	if o.order(j).Alone {
+	if o.orderOf(j).Alone {
 		return len(lanes), nil
 	}
-	o.until(ctx, stopping, func() bool {
-		left, err := o.busy(ctx, j.Person)
+	o.waitUntil(ctx, stopping, func() bool {
+		left, err := o.busyLanes(ctx, j.Person)
 		return err == nil && len(left) == 0
 	})
-	o.until(ctx, resting, func() bool { return !o.sending(ctx, j) })
+	o.waitUntil(ctx, resting, func() bool { return !o.hasUnsent(ctx, j) })
 	return len(lanes), ctx.Err()
 }
 
-// busy lists the lanes with a turn of the person.
-func (o *Office) busy(ctx context.Context, of Person) (list []bot.Lane, err error) {
+// busyLanes lists the lanes with a turn of the person.
+func (o *Office) busyLanes(ctx context.Context, of Person) (list []bot.Lane, err error) {
 	r := ruleOf(laneTable)
-	err = pages(ctx, o.deps.Tables, &r.Table, of.ID, func(rows []Record) error {
+	err = eachPage(ctx, o.deps.Tables, &r.Table, of.ID, func(rows []Record) error {
 		for _, row := range rows {
 			if row["turn"] == "" || row["caller"] != of.Caller() && !of.Owns(bot.SessionKey(row["session"])) {
 				continue
@@ -120,18 +120,18 @@ func (o *Office) busy(ctx context.Context, of Person) (list []bot.Lane, err erro
 	return list, err
 }
 
-// sending reports whether something for the person is still to be sent that was written before they asked.
-func (o *Office) sending(ctx context.Context, j *Job) (busy bool) {
+// hasUnsent reports whether something for the person is still to be sent that was written before they asked.
+func (o *Office) hasUnsent(ctx context.Context, j *Job) (busy bool) {
 	r, s := ruleOf(outboxTable), j.subject()
-	err := pages(ctx, o.deps.Tables, &r.Table, j.Person.ID, func(rows []Record) error {
+	err := eachPage(ctx, o.deps.Tables, &r.Table, j.Person.ID, func(rows []Record) error {
 		busy = busy || slices.ContainsFunc(rows, func(row Record) bool { return row["finished"] == "0" && s.toldRow(row) })
 		return nil
 	})
 	return err == nil && busy
 }
 
-// until waits until something is so, but not longer than a time.
-func (o *Office) until(ctx context.Context, most time.Duration, so func() bool) {
+// waitUntil waits until something is so, but not longer than a time.
+func (o *Office) waitUntil(ctx context.Context, most time.Duration, so func() bool) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	ticker := time.NewTicker(lookEach)
@@ -145,9 +145,9 @@ func (o *Office) until(ctx context.Context, most time.Duration, so func() bool) 
 	}
 }
 
-// idle waits until nobody works in a conversation.
-func (o *Office) idle(ctx context.Context, session string) {
-	o.until(ctx, resting, func() bool {
+// waitIdle waits until nobody works in a conversation.
+func (o *Office) waitIdle(ctx context.Context, session string) {
+	o.waitUntil(ctx, resting, func() bool {
 		lane, err := o.deps.Store.Lane(ctx, bot.SessionKey(session))
 		return err == nil && lane.Owner == ""
 	})
@@ -162,7 +162,7 @@ func newEraser(ctx context.Context, from TableReader, j *Job) (*eraser, error) {
 		e.had[string(c.Session)] = true
 	}
 	r := ruleOf(approvalTable)
-	err := pages(ctx, from, &r.Table, string(bot.Open), func(rows []Record) error {
+	err := eachPage(ctx, from, &r.Table, string(bot.Open), func(rows []Record) error {
 		for _, row := range rows {
 			if row["state"] == string(bot.Open) && !ownSession(&e.Subject, row) {
 				e.cards[row["card"]] = true
@@ -179,19 +179,19 @@ func (o *Office) eraseTable(ctx context.Context, j *Job, r *rule) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	idle := o.idle
-	if o.order(j).Alone {
+	idle := o.waitIdle
+	if o.orderOf(j).Alone {
 		idle = func(context.Context, string) {}
 	}
-	n, err := e.table(ctx, o.deps.Tables, r, idle)
+	n, err := e.eraseRows(ctx, o.deps.Tables, r, idle)
 	if err == nil && len(e.files) > 0 {
-		err = e.contents(ctx, o.deps.Tables)
+		err = e.eraseContents(ctx, o.deps.Tables)
 	}
 	if err != nil || len(e.touched) == 0 {
 		return n, err
 	}
 	var list []bot.Fact // other processes notice by these
-	for bucket, revision := range revisions() {
+	for bucket, revision := range revisionBuckets() {
 		if e.touched[bucket] {
 			list = append(list, bot.Fact{Bucket: revision, Value: rand.Text()})
 		}
@@ -202,20 +202,20 @@ func (o *Office) eraseTable(ctx context.Context, j *Job, r *rule) (int, error) {
 	return n, err
 }
 
-// receipt says what went, and looks what still names the person.
-func (o *Office) receipt(ctx context.Context, j *Job) (*Receipt, error) {
-	stays, err := o.remaining(ctx, j)
+// makeReceipt says what went, and looks what still names the person.
+func (o *Office) makeReceipt(ctx context.Context, j *Job) (*Receipt, error) {
+	stays, err := o.countRemaining(ctx, j)
 	if err != nil {
 		return nil, err
 	}
 	return &Receipt{
-		ID: j.ID, Pseudonym: j.Pseudonym, Begun: j.Begun, Ended: o.deps.Now().UTC(), Gone: sum(j.Gone), Stays: stays,
-		Beyond: beyond(o.deps.Postgres), Problems: j.Problems,
+		ID: j.ID, Pseudonym: j.Pseudonym, Begun: j.Begun, Ended: o.deps.Now().UTC(), Gone: sumCounts(j.Gone), Stays: stays,
+		Beyond: outOfReach(o.deps.Postgres), Problems: j.Problems,
 	}, nil
 }
 
-// sum adds up what went in steps that were repeated.
-func sum(list []Count) []Count {
+// sumCounts adds up what went in steps that were repeated.
+func sumCounts(list []Count) []Count {
 	all := []Count{}
 	for _, c := range list {
 		at := slices.IndexFunc(all, func(known Count) bool { return known.What == c.What })
@@ -228,7 +228,7 @@ func sum(list []Count) []Count {
 	return all
 }
 
-func beyond(postgres bool) []Why {
+func outOfReach(postgres bool) []Why {
 	list := []Why{BeyondChannel, BeyondShared, BeyondPseudo, BeyondBackups}
 	if postgres {
 		list = append(list, BeyondPostgres)
@@ -236,21 +236,21 @@ func beyond(postgres bool) []Why {
 	return list
 }
 
-// remaining counts, by reason, the rows that name the person.
-func (o *Office) remaining(ctx context.Context, j *Job) ([]Stay, error) {
+// countRemaining counts, by reason, the rows that name the person.
+func (o *Office) countRemaining(ctx context.Context, j *Job) ([]Stay, error) {
 	e, err := newEraser(ctx, o.deps.Tables, j)
 	if err != nil {
 		return nil, err
 	}
 	stays := []Stay{}
-	for _, r := range rules() {
-		err := pages(ctx, o.deps.Tables, &r.Table, j.Person.ID, func(rows []Record) error {
+	for _, r := range tableRules() {
+		err := eachPage(ctx, o.deps.Tables, &r.Table, j.Person.ID, func(rows []Record) error {
 			for _, row := range rows {
-				why, named := e.stays(r.Table.Name, row), j.Person.naming(&r.Table, row)
+				why, named := e.whyStays(r.Table.Name, row), j.Person.isNamedIn(&r.Table, row)
 				if !named || why == StaysJob {
 					continue // the job goes with the receipt
 				}
-				stays = stay(stays, r.Table.Name, why)
+				stays = addStay(stays, r.Table.Name, why)
 			}
 			return nil
 		})
@@ -261,7 +261,7 @@ func (o *Office) remaining(ctx context.Context, j *Job) ([]Stay, error) {
 	return stays, nil
 }
 
-func stay(list []Stay, what string, why Why) []Stay {
+func addStay(list []Stay, what string, why Why) []Stay {
 	for i := range list {
 		if list[i].What == what && list[i].Why == why {
 			list[i].N++
@@ -271,9 +271,9 @@ func stay(list []Stay, what string, why Why) []Stay {
 	return append(list, Stay{what, 1, why})
 }
 
-// naming reports whether a text of a row has the person in it. An id is looked for as a word, so that a number that
+// isNamedIn reports whether a text of a row has the person in it. An id is looked for as a word, so that a number that
 // merely contains it does not count.
-func (p Person) naming(t *Table, row Record) bool {
+func (p Person) isNamedIn(t *Table, row Record) bool {
 	for _, c := range t.Columns() {
 		if (c.Kind == table.Text || c.Kind == table.Bytes) && p.named(row[c.Name]) {
 			return true
@@ -286,23 +286,23 @@ func (p Person) naming(t *Table, row Record) bool {
 func Look(ctx context.Context, from TableReader, of Person, postgres bool, now time.Time) (*Receipt, error) {
 	j := NewJob(of, now)
 	var err error
-	if j.Sessions, err = conversations(ctx, from, of); err != nil {
+	if j.Sessions, err = ownConversations(ctx, from, of); err != nil {
 		return nil, err
 	}
 	e, err := newEraser(ctx, from, j)
 	if err != nil {
 		return nil, err
 	}
-	r := &Receipt{Begun: j.Begun, Gone: []Count{}, Stays: []Stay{}, Beyond: beyond(postgres)}
-	for _, t := range rules() {
+	r := &Receipt{Begun: j.Begun, Gone: []Count{}, Stays: []Stay{}, Beyond: outOfReach(postgres)}
+	for _, t := range tableRules() {
 		n := 0
-		err := pages(ctx, from, &t.Table, of.ID, func(rows []Record) error {
+		err := eachPage(ctx, from, &t.Table, of.ID, func(rows []Record) error {
 			for _, row := range rows {
 				switch {
 				case t.erase(e, row) != nil || t.Table.Name == journalTable && ownSession(&e.Subject, row):
 					n++
-				case of.naming(&t.Table, row):
-					r.Stays = stay(r.Stays, t.Table.Name, e.stays(t.Table.Name, row))
+				case of.isNamedIn(&t.Table, row):
+					r.Stays = addStay(r.Stays, t.Table.Name, e.whyStays(t.Table.Name, row))
 				}
 			}
 			return nil

@@ -16,8 +16,8 @@ type Subject struct {
 	Pseudonym string // takes the place of the caller id in what has to stay
 }
 
-// names are the members of JSON objects that say what a person is called, if the same object names the person.
-func names(member string) bool {
+// isNameMember are the members of JSON objects that say what a person is called, if the same object names the person.
+func isNameMember(member string) bool {
 	switch member {
 	case "name", "by_name", "username", "speaker", "title_by", "first_name", "last_name", "language":
 		return true
@@ -25,8 +25,8 @@ func names(member string) bool {
 	return false
 }
 
-// people are the members of JSON objects whose value can be a person's id without its channel.
-func people(member string) bool {
+// isPersonMember are the members of JSON objects whose value can be a person's id without its channel.
+func isPersonMember(member string) bool {
 	switch member {
 	case "person", "by", "owner", "user", "user_id", "from":
 		return true
@@ -36,33 +36,33 @@ func people(member string) bool {
 
 // owner reports whether a member of a JSON object, at any depth, is the person.
 func (s *Subject) owner(raw string, member string) bool {
-	value, ok := decode(raw)
+	value, ok := decodeJSON(raw)
 	if !ok {
 		return false
 	}
-	return s.find(value, func(name string) bool { return name == member })
+	return s.findPerson(value, func(name string) bool { return name == member })
 }
 
 // mentions reports whether any value in a JSON text is the person.
 func (s *Subject) mentions(raw string) bool {
-	value, ok := decode(raw)
+	value, ok := decodeJSON(raw)
 	if !ok {
 		return raw == s.ID || raw == s.Caller()
 	}
-	return s.find(value, func(string) bool { return true })
+	return s.findPerson(value, func(string) bool { return true })
 }
 
-func (s *Subject) find(value any, in func(member string) bool) bool {
+func (s *Subject) findPerson(value any, in func(member string) bool) bool {
 	switch v := value.(type) {
 	case []any:
 		for i := range v {
-			if s.find(v[i], in) {
+			if s.findPerson(v[i], in) {
 				return true
 			}
 		}
 	case map[string]any:
 		for name, part := range v {
-			if in(name) && s.is(name, part) || s.find(part, in) {
+			if in(name) && s.is(name, part) || s.findPerson(part, in) {
 				return true
 			}
 		}
@@ -75,25 +75,25 @@ func (s *Subject) is(name string, value any) bool {
 	text, ok := value.(string)
 	if !ok {
 		number, is := value.(json.Number)
-		return is && number.String() == s.ID && people(name)
+		return is && number.String() == s.ID && isPersonMember(name)
 	}
-	return text == s.Caller() || text == s.ID && people(name)
+	return text == s.Caller() || text == s.ID && isPersonMember(name)
 }
 
 // scrub returns a JSON text with the person replaced by the pseudonym, and without what they are called. changed says
 // whether it had the person in it. A text that is not JSON is returned as it is.
 func (s *Subject) scrub(raw string) (clean string, changed bool) {
-	value, ok := decode(raw)
+	value, ok := decodeJSON(raw)
 	if !ok {
 		return raw, false
 	}
-	if value, changed = s.replace(value); !changed {
+	if value, changed = s.replacePerson(value); !changed {
 		return raw, false
 	}
-	return encode(value)
+	return encodeJSON(value)
 }
 
-func (s *Subject) replace(value any) (any, bool) {
+func (s *Subject) replacePerson(value any) (any, bool) {
 	changed := false
 	switch v := value.(type) {
 	case string:
@@ -102,7 +102,7 @@ func (s *Subject) replace(value any) (any, bool) {
 		}
 	case []any:
 		for i := range v {
-			part, did := s.replace(v[i])
+			part, did := s.replacePerson(v[i])
 			v[i], changed = part, changed || did
 		}
 	case map[string]any:
@@ -112,11 +112,11 @@ func (s *Subject) replace(value any) (any, bool) {
 				v[name], own, changed = s.Pseudonym, true, true
 				continue
 			}
-			part, did := s.replace(part)
+			part, did := s.replacePerson(part)
 			v[name], changed = part, changed || did
 		}
 		for name := range v {
-			if own && names(name) {
+			if own && isNameMember(name) {
 				delete(v, name)
 			}
 		}
@@ -124,14 +124,14 @@ func (s *Subject) replace(value any) (any, bool) {
 	return value, changed
 }
 
-func decode(raw string) (value any, ok bool) {
+func decodeJSON(raw string) (value any, ok bool) {
 	d := json.NewDecoder(bytes.NewReader([]byte(raw)))
 	d.UseNumber()
 	return value, d.Decode(&value) == nil
 }
 
-// encode writes JSON as the stores do; false if that fails, which it cannot for what was decoded.
-func encode(value any) (string, bool) {
+// encodeJSON writes JSON as the stores do; false if that fails, which it cannot for what was decoded.
+func encodeJSON(value any) (string, bool) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -141,16 +141,16 @@ func encode(value any) (string, bool) {
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), true
 }
 
-// said are the members of a journal entry that a person's message consists of.
-func said() []string {
+// saidMembers are the members of a journal entry that a person's message consists of.
+func saidMembers() []string {
 	return []string{"speaker", "news", "recalled", "quote", "heard", "parts"}
 }
 
-// entry returns a journal entry of a conversation that others share without the person: their words are replaced, and
+// scrubEntry returns a journal entry of a conversation that others share without the person: their words are replaced, and
 // their id everywhere. Its order, its number and its kind stay, so that the journal remains one. hashes are the contents
 // that came with the words.
-func (s *Subject) entry(raw string) (clean string, changed bool, hashes []string) {
-	value, ok := decode(raw)
+func (s *Subject) scrubEntry(raw string) (clean string, changed bool, hashes []string) {
+	value, ok := decodeJSON(raw)
 	object, is := value.(map[string]any)
 	if !ok || !is {
 		return raw, false, nil
@@ -158,7 +158,7 @@ func (s *Subject) entry(raw string) (clean string, changed bool, hashes []string
 	own := object["kind"] == string(journal.UserEntry) && object["caller"] == s.Caller()
 	if own {
 		hashes = partHashes(object["parts"])
-		for _, name := range said() {
+		for _, name := range saidMembers() {
 			delete(object, name)
 		}
 		object["text"] = erasedText
@@ -167,11 +167,11 @@ func (s *Subject) entry(raw string) (clean string, changed bool, hashes []string
 	standing, _ := object["standing"].(map[string]any)
 	_, knows := standing["said"]
 	delete(standing, "said")
-	value, changed = s.replace(value)
+	value, changed = s.replacePerson(value)
 	if !changed && !knows {
 		return raw, false, nil
 	}
-	clean, changed = encode(value)
+	clean, changed = encodeJSON(value)
 	return clean, changed, hashes
 }
 

@@ -97,14 +97,14 @@ func FuzzEntry(f *testing.F) {
 		f.Add(raw)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		clean, changed, _ := ann().entry(raw)
+		clean, changed, _ := ann().scrubEntry(raw)
 		if !changed {
 			if clean != raw {
 				t.Errorf("%q became %q unchanged", raw, clean)
 			}
 			return
 		}
-		value, _ := decode(clean)
+		value, _ := decodeJSON(clean)
 		e, ok := value.(map[string]any)
 		if !ok || !json.Valid([]byte(clean)) {
 			t.Fatalf("%q became %q", raw, clean)
@@ -115,7 +115,7 @@ func FuzzEntry(f *testing.F) {
 		if standing, ok := e["standing"].(map[string]any); ok && standing["said"] != nil {
 			t.Errorf("%q keeps what addresses were written: %q", raw, clean)
 		}
-		if again, more, _ := ann().entry(clean); more {
+		if again, more, _ := ann().scrubEntry(clean); more {
 			t.Errorf("%q became %q, and then %q", raw, clean, again)
 		}
 	})

@@ -29,8 +29,8 @@ const (
 	mostLarge  = 4 // of rows with outputs of tools
 )
 
-// pages calls see for all rows of a table that mention a text, some at a time.
-func pages(ctx context.Context, from TableReader, table *Table, text string, see func([]Record) error) error {
+// eachPage calls see for all rows of a table that mention a text, some at a time.
+func eachPage(ctx context.Context, from TableReader, table *Table, text string, see func([]Record) error) error {
 	var last Record
 	most := mostListed
 	if table.Name == overflowTable {

@@ -122,7 +122,7 @@ type job struct {
 // model.
 func (d *Handler) Command(_ context.Context, call *turn.Call) (turn.Effect, error) {
 	if d.opts.Messages <= 0 {
-		row := d.row(call.Message, bot.Reply, bot.Content{Text: d.deps.Words.RecapOff(call.Message.Language)})
+		row := d.rowFor(call.Message, bot.Reply, bot.Content{Text: d.deps.Words.RecapOff(call.Message.Language)})
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
 	}
 	j := job{Session: call.Session, Message: *call.Message, Owner: d.deps.Owner}
@@ -134,7 +134,7 @@ func (d *Handler) Command(_ context.Context, call *turn.Call) (turn.Effect, erro
 	return turn.Effect{
 		Change: bot.Change{Facts: []bot.Fact{note}},
 		Then: func(context.Context, *bot.Applied) (turn.Effect, error) {
-			d.start(j.Message.ID, func(ctx context.Context) { d.give(ctx, &j) })
+			d.startWork(j.Message.ID, func(ctx context.Context) { d.giveRecap(ctx, &j) })
 			return turn.Effect{}, nil
 		},
 	}, nil
@@ -178,14 +178,14 @@ func (d *Handler) takeUp(ctx context.Context, of func(owner string) bool) error 
 		if !of(j.Owner) {
 			continue
 		}
-		d.start(j.Message.ID, func(ctx context.Context) { d.give(ctx, &j) })
+		d.startWork(j.Message.ID, func(ctx context.Context) { d.giveRecap(ctx, &j) })
 	}
 	return nil
 }
 
-// start runs work in the background, once at a time for a key. What is not run because the service ends is found by the
+// startWork runs work in the background, once at a time for a key. What is not run because the service ends is found by the
 // next start.
-func (d *Handler) start(key string, work func(ctx context.Context)) {
+func (d *Handler) startWork(key string, work func(ctx context.Context)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ctx == nil || d.begun[key] {
@@ -208,13 +208,13 @@ func (d *Handler) start(key string, work func(ctx context.Context)) {
 	})
 }
 
-// give answers a /recap. Its rows have keys, so that it is answered once, however often it is begun.
-func (d *Handler) give(ctx context.Context, j *job) {
+// giveRecap answers a /recap. Its rows have keys, so that it is answered once, however often it is begun.
+func (d *Handler) giveRecap(ctx context.Context, j *job) {
 	j.Session = d.deps.Current(j.Session)
 	if chat := j.Session.Chat(); chat != "" && chat != j.Message.Place.Chat {
 		j.Message.Place.Chat, j.Message.Message = chat, ""
 	}
-	text, err := d.asked(d.paid(ctx, &j.Message, "recap/"+j.Message.ID), j)
+	text, err := d.recapOfJob(d.payingContext(ctx, &j.Message, "recap/"+j.Message.ID), j)
 	if ctx.Err() != nil {
 		return
 	}
@@ -233,12 +233,12 @@ func (d *Handler) give(ctx context.Context, j *job) {
 		contents = d.deps.Composer.Compose(d.deps.Words.Recap(language, text), j.Message.Place, language)
 	}
 	change := &bot.Change{Facts: []bot.Fact{{Bucket: bucket, Key: j.Message.ID}}}
-	d.send(ctx, change, &j.Message, bot.Reply, "recap/"+j.Message.ID, contents)
+	d.sendRecap(ctx, change, &j.Message, bot.Reply, "recap/"+j.Message.ID, contents)
 }
 
-// paid returns a context in which the sender of a message pays. No turn stores what is spent, so the purse is closed at
+// payingContext returns a context in which the sender of a message pays. No turn stores what is spent, so the purse is closed at
 // once: it stores that itself.
-func (d *Handler) paid(ctx context.Context, msg *bot.Message, id string) context.Context {
+func (d *Handler) payingContext(ctx context.Context, msg *bot.Message, id string) context.Context {
 	purse := d.deps.Open(msg, id)
 	purse.Close()
 	return cost.WithPayer(ctx, purse)
@@ -246,30 +246,30 @@ func (d *Handler) paid(ctx context.Context, msg *bot.Message, id string) context
 
 var errNothing = errors.New("nothing was said yet")
 
-// asked writes the recap of a job.
-func (d *Handler) asked(ctx context.Context, j *job) (string, error) {
+// recapOfJob writes the recap of a job.
+func (d *Handler) recapOfJob(ctx context.Context, j *job) (string, error) {
 	tail, err := d.deps.Store.Tail(ctx, j.Session, room)
 	if err != nil {
 		return "", fmt.Errorf("read a conversation: %w", err)
 	}
-	talk := d.talk(tail.Entries)
+	talk := d.selectTalk(tail.Entries)
 	if talk.Earlier == "" && len(talk.Entries) == 0 {
 		return "", errNothing
 	}
 	talk.Caller, talk.Session = j.Message.Caller, j.Session
-	return d.write(ctx, talk)
+	return d.writeRecap(ctx, talk)
 }
 
-// write asks the model, which has Limit for it.
-func (d *Handler) write(ctx context.Context, talk Talk) (string, error) {
+// writeRecap asks the model, which has Limit for it.
+func (d *Handler) writeRecap(ctx context.Context, talk Talk) (string, error) {
 	bounded, cancel := context.WithTimeout(ctx, Limit)
 	defer cancel()
 	return d.deps.Write(bounded, talk)
 }
 
-// talk selects what a recap is written from: the newest messages of a conversation, with the summary of what is before
+// selectTalk selects what a recap is written from: the newest messages of a conversation, with the summary of what is before
 // them.
-func (d *Handler) talk(list []journal.Entry) Talk {
+func (d *Handler) selectTalk(list []journal.Entry) Talk {
 	var talk Talk
 	summary, first := journal.Summary(list)
 	if summary != nil {
@@ -291,7 +291,7 @@ func (d *Handler) talk(list []journal.Entry) Talk {
 // Resumed is told that a message begins a turn, with the conversation before it. If the person comes back to it after a
 // long time, they are reminded of it, beside the turn. It does not block, and a recap that does not succeed is not given.
 func (d *Handler) Resumed(msg *bot.Message, session bot.SessionKey, before []journal.Entry) {
-	if !d.worth(msg, before) || d.deps.Now().Sub(before[len(before)-1].At) < d.opts.Pause {
+	if !d.worthReminding(msg, before) || d.deps.Now().Sub(before[len(before)-1].At) < d.opts.Pause {
 		return
 	}
 	last := before[len(before)-1].N
@@ -299,7 +299,7 @@ func (d *Handler) Resumed(msg *bot.Message, session bot.SessionKey, before []jou
 	told := d.opened == opening{session, last}
 	d.mu.Unlock()
 	if !told {
-		d.remind(fmt.Sprintf("recap/%s/%d", session, last), msg, session, before)
+		d.giveReminder(fmt.Sprintf("recap/%s/%d", session, last), msg, session, before)
 	}
 }
 
@@ -318,33 +318,33 @@ func (d *Handler) Opened(ctx context.Context, msg *bot.Message, session bot.Sess
 		return
 	}
 	before := tail.Entries
-	if !d.worth(msg, before) {
+	if !d.worthReminding(msg, before) {
 		return
 	}
 	d.mu.Lock()
 	d.opened = opening{session, tail.Last()}
 	d.mu.Unlock()
-	d.remind("recap/"+msg.ID, msg, session, before)
+	d.giveReminder("recap/"+msg.ID, msg, session, before)
 }
 
-// remind gives a recap unasked, once for a key.
-func (d *Handler) remind(key string, msg *bot.Message, session bot.SessionKey, before []journal.Entry) {
-	own, talk := *msg, d.talk(before)
+// giveReminder gives a recap unasked, once for a key.
+func (d *Handler) giveReminder(key string, msg *bot.Message, session bot.SessionKey, before []journal.Entry) {
+	own, talk := *msg, d.selectTalk(before)
 	talk.Caller, talk.Session = msg.Caller, session
-	d.start(key, func(ctx context.Context) {
-		text, err := d.write(d.paid(ctx, &own, key), talk)
+	d.startWork(key, func(ctx context.Context) {
+		text, err := d.writeRecap(d.payingContext(ctx, &own, key), talk)
 		if err != nil {
 			d.deps.Log.Warn().Err(err).Str("session", string(session)).Msg("no recap")
 			return
 		}
 		contents := d.deps.Composer.Compose(d.deps.Words.Recap(own.Language, text), own.Place, own.Language)
-		d.send(ctx, &bot.Change{}, &own, bot.Notice, key, contents)
+		d.sendRecap(ctx, &bot.Change{}, &own, bot.Notice, key, contents)
 	})
 }
 
-// worth reports whether a conversation is worth a reminder. In a group nobody is reminded unasked: others would have to
+// worthReminding reports whether a conversation is worth a reminder. In a group nobody is reminded unasked: others would have to
 // read it. A conversation with a summary has none (seed 001).
-func (d *Handler) worth(msg *bot.Message, before []journal.Entry) bool {
+func (d *Handler) worthReminding(msg *bot.Message, before []journal.Entry) bool {
 	if !d.opts.OnResume || d.opts.Messages <= 0 || len(before) == 0 || msg.Place.Group || !msg.Place.Ordinary() {
 		return false
 	}
@@ -364,12 +364,12 @@ func (d *Handler) worth(msg *bot.Message, before []journal.Entry) bool {
 	return answers >= fewest
 }
 
-// send stores what is said.
-func (d *Handler) send(
+// sendRecap stores what is said.
+func (d *Handler) sendRecap(
 	ctx context.Context, change *bot.Change, msg *bot.Message, purpose bot.Purpose, key string, contents []bot.Content,
 ) {
 	for i, c := range contents {
-		row := d.row(msg, purpose, c)
+		row := d.rowFor(msg, purpose, c)
 		row.Key = fmt.Sprintf("%s/%d", key, i)
 		change.Send = append(change.Send, row)
 	}
@@ -382,7 +382,7 @@ func (d *Handler) send(
 	d.deps.Wake(msg.Place)
 }
 
-func (d *Handler) row(msg *bot.Message, purpose bot.Purpose, content bot.Content) bot.Row {
+func (d *Handler) rowFor(msg *bot.Message, purpose bot.Purpose, content bot.Content) bot.Row {
 	content.Language = msg.Language
 	row := bot.Row{Place: msg.Place, Purpose: purpose, Content: content}
 	if msg.Place.Group && purpose == bot.Reply {

@@ -26,9 +26,9 @@ func agentsOf(entries []journal.Entry) (list []texts.ReceiptAgent, at map[string
 	return list, at
 }
 
-// agent returns what the sub-agent of an entry took so far, and adds what its model took for the entry; nil = the entry
+// agentCosts returns what the sub-agent of an entry took so far, and adds what its model took for the entry; nil = the entry
 // belongs to none.
-func agent(r *texts.Receipt, at map[string]int, e *journal.Entry) *texts.ReceiptAgent {
+func agentCosts(r *texts.Receipt, at map[string]int, e *journal.Entry) *texts.ReceiptAgent {
 	i, ok := at[e.Child]
 	if !ok {
 		return nil

@@ -106,7 +106,7 @@ func (d *Receipts) Buttons(a turn.Answer) []bot.Button {
 	if a.Stats.Ran == 0 {
 		return nil
 	}
-	data := target{a.Session.Thread(), a.Session.Person(), undo.Key(a.Turn)}.data(pressShow)
+	data := target{a.Session.Thread(), a.Session.Person(), undo.Key(a.Turn)}.buttonData(pressShow)
 	if len(data) > mostData {
 		return nil
 	}
@@ -119,8 +119,8 @@ const mostData = 64
 // target is the turn that a button is about.
 type target struct{ thread, person, turn string }
 
-// data returns the data of a button.
-func (t target) data(verb string) string {
+// buttonData returns the data of a button.
+func (t target) buttonData(verb string) string {
 	part := func(s string) string {
 		if s == "" {
 			return none
@@ -134,8 +134,8 @@ var turnKey = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
 var identifier = regexp.MustCompile(`^-?[A-Za-z0-9_]+$`)
 
-// parse reads the data of a press. It comes from anybody.
-func parse(data string) (verb string, t target, ok bool) {
+// parseTarget reads the data of a press. It comes from anybody.
+func parseTarget(data string) (verb string, t target, ok bool) {
 	parts := strings.Split(data, ":")
 	if len(parts) != 5 || !identifier.MatchString(parts[2]) || !identifier.MatchString(parts[3]) {
 		return "", t, false
@@ -158,18 +158,18 @@ func (t target) session(place bot.Place) bot.SessionKey {
 // Press implements turn.Presser.
 func (d *Receipts) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
-	verb, t, ok := parse(msg.Data)
+	verb, t, ok := parseTarget(msg.Data)
 	if !ok {
 		return popUp(msg, w.ReceiptGone(msg.Language)), nil
 	}
-	trusted, err := d.trusted(ctx, call)
+	trusted, err := d.mayReadAll(ctx, call)
 	switch {
 	case err != nil:
 		return turn.Effect{}, err
 	case !trusted && t.person != "" && t.person != msg.Person:
 		return popUp(msg, w.ReceiptOther(msg.Language)), nil
 	}
-	a, err := d.find(ctx, msg.Place, t)
+	a, err := d.findTurn(ctx, msg.Place, t)
 	switch {
 	case err != nil:
 		return turn.Effect{}, err
@@ -180,19 +180,19 @@ func (d *Receipts) Press(ctx context.Context, call *turn.Call) (turn.Effect, err
 	}
 	switch verb {
 	case pressShow, pressBack:
-		content, err := d.receipt(ctx, msg, &a)
-		return show(call, content, verb == pressBack), err
+		content, err := d.receiptMessage(ctx, msg, &a)
+		return showMessage(call, content, verb == pressBack), err
 	case pressAsk:
-		return d.ask(call, &a), nil
+		return d.askToUndo(call, &a), nil
 	case pressDo:
-		return d.undo(ctx, call, &a)
+		return d.undoTurn(ctx, call, &a)
 	default:
 		return popUp(msg, w.ReceiptGone(msg.Language)), nil
 	}
 }
 
-// trusted reports whether somebody may read the receipts of everybody in a chat.
-func (d *Receipts) trusted(ctx context.Context, call *turn.Call) (bool, error) {
+// mayReadAll reports whether somebody may read the receipts of everybody in a chat.
+func (d *Receipts) mayReadAll(ctx context.Context, call *turn.Call) (bool, error) {
 	if call.Admin {
 		return true, nil
 	}
@@ -206,9 +206,9 @@ func popUp(msg *bot.Message, text string) turn.Effect {
 	}}}}
 }
 
-// show answers a press with a message: one of its own, which in a group is for the person who pressed, or in place of
+// showMessage answers a press with a message: one of its own, which in a group is for the person who pressed, or in place of
 // the message of the button.
-func show(call *turn.Call, content bot.Content, replace bool) turn.Effect {
+func showMessage(call *turn.Call, content bot.Content, replace bool) turn.Effect {
 	msg := call.Message
 	row := bot.Row{Session: call.Session, Place: msg.Place, Purpose: bot.Reply, Content: content}
 	switch {
@@ -232,8 +232,8 @@ type about struct {
 	kept      bool // changes are known
 }
 
-// find reads what is known of a turn.
-func (d *Receipts) find(ctx context.Context, place bot.Place, t target) (about, error) {
+// findTurn reads what is known of a turn.
+func (d *Receipts) findTurn(ctx context.Context, place bot.Place, t target) (about, error) {
 	a := about{target: t, session: t.session(place)}
 	for _, room := range rooms {
 		tail, err := d.deps.Store.Tail(ctx, a.session, room)
@@ -272,13 +272,13 @@ func (a *about) asker() string {
 	return a.changes.Caller
 }
 
-// receipt is the message that says what an answer took, with a button if something can be put back.
-func (d *Receipts) receipt(ctx context.Context, msg *bot.Message, a *about) (bot.Content, error) {
+// receiptMessage is the message that says what an answer took, with a button if something can be put back.
+func (d *Receipts) receiptMessage(ctx context.Context, msg *bot.Message, a *about) (bot.Content, error) {
 	w := d.deps.Words.At(msg.Place)
-	changes := d.changed(a)
+	changes := d.describeChanges(a)
 	content := bot.Content{Language: msg.Language}
 	if len(a.entries) > 0 {
-		r, err := d.sum(ctx, a.session, a.entries)
+		r, err := d.sumEntries(ctx, a.session, a.entries)
 		if err != nil {
 			return content, err
 		}
@@ -289,13 +289,13 @@ func (d *Receipts) receipt(ctx context.Context, msg *bot.Message, a *about) (bot
 	}
 	content.Entities = render.Inert(content.Text)
 	if a.changes.Count(undo.Ready) > 0 {
-		content.Buttons = [][]bot.Button{{{Label: w.UndoButton(msg.Language), Data: a.data(pressAsk)}}}
+		content.Buttons = [][]bot.Button{{{Label: w.UndoButton(msg.Language), Data: a.buttonData(pressAsk)}}}
 	}
 	return content, nil
 }
 
-// sum adds up the entries of a turn.
-func (d *Receipts) sum(ctx context.Context, session bot.SessionKey, entries []journal.Entry) (texts.Receipt, error) {
+// sumEntries adds up the entries of a turn.
+func (d *Receipts) sumEntries(ctx context.Context, session bot.SessionKey, entries []journal.Entry) (texts.Receipt, error) {
 	r := texts.Receipt{Took: entries[len(entries)-1].At.Sub(entries[0].At)}
 	var until time.Time
 	var asked time.Duration
@@ -310,18 +310,18 @@ func (d *Receipts) sum(ctx context.Context, session bot.SessionKey, entries []jo
 			}
 		}
 		r.Input, r.Output, r.USD = r.Input+e.Usage.Input, r.Output+e.Usage.Output, r.USD+e.USD
-		by := agent(&r, at, e)
+		by := agentCosts(&r, at, e)
 		if e.Kind != journal.ResultEntry {
 			continue
 		}
 		if e.Audit != "" {
 			r.Audit, r.Lines = e.Audit, r.Lines+1
 		}
-		count(&r, by, e)
+		countCall(&r, by, e)
 		if e.By == "" {
 			continue
 		}
-		if err := d.approved(ctx, session, e, &r, &until); err != nil {
+		if err := d.addApproval(ctx, session, e, &r, &until); err != nil {
 			return r, err
 		}
 	}
@@ -336,8 +336,8 @@ func (d *Receipts) sum(ctx context.Context, session bot.SessionKey, entries []jo
 	return r, nil
 }
 
-// count adds a call to the receipt, or to what a sub-agent took.
-func count(r *texts.Receipt, agent *texts.ReceiptAgent, e *journal.Entry) {
+// countCall adds a call to the receipt, or to what a sub-agent took.
+func countCall(r *texts.Receipt, agent *texts.ReceiptAgent, e *journal.Entry) {
 	if !e.Ran {
 		if !slices.Contains(r.NotRun, e.Tool) {
 			r.NotRun = append(r.NotRun, e.Tool)
@@ -359,15 +359,15 @@ func count(r *texts.Receipt, agent *texts.ReceiptAgent, e *journal.Entry) {
 	}
 }
 
-func later(a, b time.Time) time.Time {
+func laterOf(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}
 	return b
 }
 
-// approved adds the approval of a call. until is the time up to which waiting was counted.
-func (d *Receipts) approved(
+// addApproval adds the approval of a call. until is the time up to which waiting was counted.
+func (d *Receipts) addApproval(
 	ctx context.Context, session bot.SessionKey, e *journal.Entry, r *texts.Receipt, until *time.Time,
 ) error {
 	if len(r.Approvals) == mostApprovals {
@@ -383,7 +383,7 @@ func (d *Receipts) approved(
 		return err
 	case a.State == bot.Approved && a.Turn == e.Turn:
 		given.At = a.Decided
-		if from := later(a.Created, *until); a.Decided.After(from) { // questions can be open at the same time
+		if from := laterOf(a.Created, *until); a.Decided.After(from) { // questions can be open at the same time
 			r.Waited, *until = r.Waited+a.Decided.Sub(from), a.Decided
 		}
 		if a.ByName != "" {

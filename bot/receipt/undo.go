@@ -19,8 +19,8 @@ import (
 // onServer is why a call of a server's tool cannot be undone.
 const onServer = "server"
 
-// changed says in words what a turn has changed, and what of it cannot be undone.
-func (d *Receipts) changed(a *about) texts.ReceiptChanges {
+// describeChanges says in words what a turn has changed, and what of it cannot be undone.
+func (d *Receipts) describeChanges(a *about) texts.ReceiptChanges {
 	c := inWords(&a.changes)
 	if d.deps.Files == nil {
 		return c
@@ -71,24 +71,24 @@ func inWords(r *undo.Report) texts.ReceiptChanges {
 	return c
 }
 
-// ask asks once more before files are put back.
-func (d *Receipts) ask(call *turn.Call, a *about) turn.Effect {
+// askToUndo asks once more before files are put back.
+func (d *Receipts) askToUndo(call *turn.Call, a *about) turn.Effect {
 	msg, w := call.Message, d.deps.Words
 	if a.changes.Count(undo.Ready) == 0 {
 		return popUp(msg, w.UndoNothing(msg.Language))
 	}
-	changes := d.changed(a)
+	changes := d.describeChanges(a)
 	text := w.UndoAsk(msg.Language, &changes)
 	yes, no := w.UndoButtons(msg.Language)
-	return show(call, bot.Content{
+	return showMessage(call, bot.Content{
 		Text: text, Entities: render.Inert(text), Language: msg.Language,
-		Buttons: [][]bot.Button{{{Label: yes, Data: a.data(pressDo), Style: "danger"}, {Label: no, Data: a.data(pressBack)}}},
+		Buttons: [][]bot.Button{{{Label: yes, Data: a.buttonData(pressDo), Style: "danger"}, {Label: no, Data: a.buttonData(pressBack)}}},
 	}, true)
 }
 
-// undo puts files back. If the process dies in between, the press is handled again: what is back already stays, the
+// undoTurn puts files back. If the process dies in between, the press is handled again: what is back already stays, the
 // rest follows, and then it is recorded.
-func (d *Receipts) undo(ctx context.Context, call *turn.Call, a *about) (turn.Effect, error) {
+func (d *Receipts) undoTurn(ctx context.Context, call *turn.Call, a *about) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
 	if !a.kept {
 		return popUp(msg, w.UndoNothing(msg.Language)), nil
@@ -110,19 +110,19 @@ func (d *Receipts) undo(ctx context.Context, call *turn.Call, a *about) (turn.Ef
 		return turn.Effect{}, err
 	}
 	a.changes = report
-	changes := d.changed(a)
+	changes := d.describeChanges(a)
 	text := w.At(msg.Place).Undone(msg.Language, &changes)
 	if report.Undone == nil {
 		text = w.UndoNothing(msg.Language) + "\n" + text
 	}
-	e := show(call, bot.Content{Text: text, Entities: render.Inert(text), Language: msg.Language}, true)
+	e := showMessage(call, bot.Content{Text: text, Entities: render.Inert(text), Language: msg.Language}, true)
 	if report.Undone == nil || report.Undone.ID != msg.ID { // nothing was left to do
 		return e, nil
 	}
 	d.deps.Changed(ctx, a.session, a.began)
 	e.Change.Facts = append(d.deps.Line(Event{
 		ID: msg.ID, Place: msg.Place, Session: a.session, Turn: a.turn, By: msg.Caller, Files: report.Files,
-	}), d.deps.Tell(a.session, "undo-"+msg.ID, told(report.Files)))
+	}), d.deps.Tell(a.session, "undo-"+msg.ID, toldModel(report.Files)))
 	e.Then = func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
 		d.deps.Told(ctx, a.session)
 		return turn.Effect{}, nil
@@ -133,8 +133,8 @@ func (d *Receipts) undo(ctx context.Context, call *turn.Call, a *about) (turn.Ef
 // mostTold is how many files the model is told of.
 const mostTold = 20
 
-// told tells the model which files are as before an answer.
-func told(files []undo.File) string {
+// toldModel tells the model which files are as before an answer.
+func toldModel(files []undo.File) string {
 	text := func(done bool) string {
 		var list []string
 		for _, f := range files {

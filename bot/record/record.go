@@ -140,7 +140,7 @@ func (b *Book) Settle(ctx context.Context) {
 			continue // another process has it in its log, or is writing it
 		}
 		if !b.written[id] && (owner == b.deps.Owner || !b.has(id)) {
-			if err := b.settle(f.Value, id); err != nil {
+			if err := b.settleLine(f.Value, id); err != nil {
 				b.deps.Log.Error().Err(err).Msg("audit line not written; trying again later")
 				return // later lines wait, to keep the order
 			}
@@ -156,8 +156,8 @@ func (b *Book) Settle(ctx context.Context) {
 
 func (b *Book) has(id string) bool { return b.deps.Audit != nil && b.deps.Audit.Has(id) }
 
-// settle writes one line. An unreadable line is dropped, and so is one that was due before the log was disabled.
-func (b *Book) settle(value, id string) error {
+// settleLine writes one line. An unreadable line is dropped, and so is one that was due before the log was disabled.
+func (b *Book) settleLine(value, id string) error {
 	var l line
 	if err := json.Unmarshal([]byte(value), &l); err != nil {
 		b.deps.Log.Error().Err(err).Msg("audit line that was due is unreadable")

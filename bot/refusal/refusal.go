@@ -52,10 +52,10 @@ func (d Explainer) Buttons(a turn.Answer) []bot.Button {
 	if a.Stats.Refused == 0 {
 		return nil
 	}
-	return []bot.Button{{Label: d.Words.WhyButton(a.Language), Data: Prefix + ":" + hash(a.Turn)}}
+	return []bot.Button{{Label: d.Words.WhyButton(a.Language), Data: Prefix + ":" + turnHash(a.Turn)}}
 }
 
-func hash(turn string) string {
+func turnHash(turn string) string {
 	sum := sha256.Sum256([]byte(turn))
 	return hex.EncodeToString(sum[:8])
 }
@@ -68,7 +68,7 @@ func (d Explainer) Press(ctx context.Context, call *turn.Call) (turn.Effect, err
 	text := ""
 	if ok {
 		var err error
-		if text, err = d.explain(ctx, call, func(turn string) bool { return hash(turn) == wanted }); err != nil {
+		if text, err = d.explainTurn(ctx, call, func(turn string) bool { return turnHash(turn) == wanted }); err != nil {
 			return turn.Effect{}, err
 		}
 	}
@@ -76,35 +76,28 @@ func (d Explainer) Press(ctx context.Context, call *turn.Call) (turn.Effect, err
 		toast.Alert, toast.Content.Text = true, d.Words.WhyNothing(msg.Language)
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{toast}}}, nil
 	}
-	return turn.Effect{Change: bot.Change{Send: []bot.Row{toast, d.answer(call, text)}}}, nil
+	return turn.Effect{Change: bot.Change{Send: append([]bot.Row{toast}, replyInert(call, text).Change.Send...)}}, nil
 }
 
 // Why answers /why: it explains what was refused last.
 func (d Explainer) Why(ctx context.Context, call *turn.Call) (turn.Effect, error) {
-	text, err := d.explain(ctx, call, nil)
+	text, err := d.explainTurn(ctx, call, nil)
 	if err != nil {
 		return turn.Effect{}, err
 	}
 	if text == "" {
 		text = d.Words.WhyNothing(call.Message.Language)
 	}
-	return turn.Effect{Change: bot.Change{Send: []bot.Row{d.answer(call, text)}}}, nil
+	return replyInert(call, text), nil
 }
 
-// answer is a reply in the chat; the words of others in it make no links, mentions or commands.
-func (d Explainer) answer(call *turn.Call, text string) bot.Row {
-	row := bot.Row{
-		Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply,
-		Content: bot.Content{Text: text, Entities: render.Inert(text), Language: call.Message.Language},
-	}
-	if row.Place.Group {
-		row.ReplyTo = call.Message.Message
-	}
-	return row
+// replyInert answers in the chat; the words of others in it make no links, mentions or commands.
+func replyInert(call *turn.Call, text string) turn.Effect {
+	return call.Reply(bot.Content{Text: text, Entities: render.Inert(text)})
 }
 
-// explain tells of the refusals of the turn that is wanted, nil = of the last turn that has any; "" = there are none.
-func (d Explainer) explain(ctx context.Context, call *turn.Call, wanted func(turn string) bool) (string, error) {
+// explainTurn tells of the refusals of the turn that is wanted, nil = of the last turn that has any; "" = there are none.
+func (d Explainer) explainTurn(ctx context.Context, call *turn.Call, wanted func(turn string) bool) (string, error) {
 	tail, err := d.Store.Tail(ctx, call.Session, room)
 	if err != nil {
 		return "", err

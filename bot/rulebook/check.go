@@ -46,7 +46,7 @@ func (d Decision) MarshalJSON() ([]byte, error) {
 // Names of hosts are not resolved, because that is a request already. A call of an unregistered tool is judged by the
 // rules alone. Errors are ErrMistaken.
 func (b *Book) Check(ctx context.Context, chain Chain, call *tools.Call) (Decision, error) {
-	if err := b.named(call.Tool); err != nil {
+	if err := b.checkToolName(call.Tool); err != nil {
 		return Decision{}, err
 	}
 	call.Probe = true
@@ -64,15 +64,15 @@ func (b *Book) Check(ctx context.Context, chain Chain, call *tools.Call) (Decisi
 		return Decision{Effect: effect, Rule: call.Trail.Rule, Reason: call.Trail.Reason}, nil
 	}
 	d := b.deps.Policy.Decide(policy.Request{
-		Caller: call.Origin.Caller, Tool: call.Tool, Args: args, Inputs: inputs(args),
+		Caller: call.Origin.Caller, Tool: call.Tool, Args: args, Inputs: inputsOf(args),
 		Trust: policy.Trusted, Confined: b.deps.Reading,
 	})
 	return Decision{Effect: string(d.Effect), Rule: d.Rule, Reason: d.Reason}, nil
 }
 
-// named refuses the name of a tool that does not exist and suggests the nearest one: an answer about a misspelled name
+// checkToolName refuses the name of a tool that does not exist and suggests the nearest one: an answer about a misspelled name
 // would mislead.
-func (b *Book) named(tool string) error {
+func (b *Book) checkToolName(tool string) error {
 	if _, ok := b.deps.Tools.Lookup(tool); ok {
 		return nil
 	}
@@ -94,8 +94,8 @@ func (b *Book) named(tool string) error {
 	return nil
 }
 
-// inputs extracts what permission rules look at from arguments that no tool has explained (seed 003).
-func inputs(args map[string]any) []string {
+// inputsOf extracts what permission rules look at from arguments that no tool has explained (seed 003).
+func inputsOf(args map[string]any) []string {
 	for _, key := range []string{"command", "file_path", "path", "source", "url", "uri", "query"} {
 		if text, ok := args[key].(string); ok {
 			return []string{text}

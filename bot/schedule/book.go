@@ -18,12 +18,12 @@ import (
 
 // Open implements tool.Book.
 func (d *Scheduler) Open(ctx context.Context, origin *tools.Origin) error {
-	_, err := d.speaker(ctx, origin)
+	_, err := d.speakerOf(ctx, origin)
 	return err
 }
 
-// speaker returns the message that the turn of a call works on: whose task it would be, and where.
-func (d *Scheduler) speaker(ctx context.Context, origin *tools.Origin) (bot.Message, error) {
+// speakerOf returns the message that the turn of a call works on: whose task it would be, and where.
+func (d *Scheduler) speakerOf(ctx context.Context, origin *tools.Origin) (bot.Message, error) {
 	refuse := func(text string) (bot.Message, error) {
 		return bot.Message{}, &tools.Error{Category: tools.PolicyBlocked, Message: text, Suggestion: "Tell the person.", Denied: true}
 	}
@@ -49,7 +49,7 @@ func (d *Scheduler) Zone(origin *tools.Origin) *time.Location {
 
 // Put implements tool.Book.
 func (d *Scheduler) Put(ctx context.Context, call *tools.Call, wanted tool.Task) (tool.Stored, error) {
-	msg, err := d.speaker(ctx, &call.Origin)
+	msg, err := d.speakerOf(ctx, &call.Origin)
 	if err != nil {
 		return tool.Stored{}, err
 	}
@@ -59,16 +59,16 @@ func (d *Scheduler) Put(ctx context.Context, call *tools.Call, wanted tool.Task)
 		return tool.Stored{}, errHasty
 	}
 	for range conflicts {
-		revision, list, err := d.fresh(ctx)
+		revision, list, err := d.readOpenTasks(ctx)
 		if err != nil {
 			return tool.Stored{}, err
 		}
-		t := named(list, session, msg.Caller, wanted.Name)
+		t := taskNamed(list, session, msg.Caller, wanted.Name)
 		if t != nil && t.Call == call.ID {
 			return tool.Stored{Updated: !t.Fresh, Next: t.Next}, nil // the call is run again after a crash
 		}
 		if t == nil {
-			if err := d.room(list, msg.Caller, maker); err != nil {
+			if err := d.checkRoom(list, msg.Caller, maker); err != nil {
 				return tool.Stored{}, err
 			}
 			t = &task{key: string(session) + "/" + taskID(session, call.ID), Fresh: true, further: further{By: maker}}
@@ -85,7 +85,7 @@ func (d *Scheduler) Put(ctx context.Context, call *tools.Call, wanted tool.Task)
 		t.Owner = owner{Caller: msg.Caller, Person: msg.Person, Name: msg.Name, Username: msg.Username, Language: msg.Language}
 		t.Place, t.Title, t.Call, t.Config = msg.Place, msg.Title, call.ID, false
 		t.Next, t.Fails, t.State = wanted.At, 0, texts.TaskOn
-		if err = d.put(ctx, revision, t); errors.Is(err, bot.ErrConflict) {
+		if err = d.putTask(ctx, revision, t); errors.Is(err, bot.ErrConflict) {
 			continue
 		}
 		return tool.Stored{Updated: !t.Fresh, Next: t.Next}, err
@@ -104,51 +104,51 @@ var errHasty = &tools.Error{
 	Suggestion: "Give a later time.",
 }
 
-// put stores a task, if the set of tasks is still that of a revision.
-func (d *Scheduler) put(ctx context.Context, revision string, t *task) error {
-	fact, err := t.fact()
+// putTask stores a task, if the set of tasks is still that of a revision.
+func (d *Scheduler) putTask(ctx context.Context, revision string, t *task) error {
+	fact, err := t.storedFact()
 	if err != nil {
 		return err
 	}
-	revised := d.revised()
+	revised := d.revisionFact()
 	revised.Was = &revision
 	_, err = d.deps.Store.Apply(ctx, &bot.Change{Facts: []bot.Fact{fact, revised}})
 	d.Forget()
 	return err
 }
 
-// fresh reads the tasks that are not over from the store, with the revision that they have at least.
-func (d *Scheduler) fresh(ctx context.Context) (revision string, list []*task, err error) {
-	revision, list, err = d.every(ctx)
-	return revision, slices.DeleteFunc(list, (*task).over), err
+// readOpenTasks reads the tasks that are not over from the store, with the revision that they have at least.
+func (d *Scheduler) readOpenTasks(ctx context.Context) (revision string, list []*task, err error) {
+	revision, list, err = d.readAllTasks(ctx)
+	return revision, slices.DeleteFunc(list, (*task).isOver), err
 }
 
-// every reads the tasks from the store, with the revision that they have at least.
-func (d *Scheduler) every(ctx context.Context) (revision string, list []*task, err error) {
-	if revision, err = d.deps.Store.Fact(ctx, revisions, d.scope(), d.deps.Now()); err != nil {
+// readAllTasks reads the tasks from the store, with the revision that they have at least.
+func (d *Scheduler) readAllTasks(ctx context.Context) (revision string, list []*task, err error) {
+	if revision, err = d.deps.Store.Fact(ctx, revisions, d.keyScope(), d.deps.Now()); err != nil {
 		return "", nil, fmt.Errorf("read the scheduled tasks: %w", err)
 	}
-	if list, err = d.stored(ctx); err != nil {
+	if list, err = d.readStored(ctx); err != nil {
 		return "", nil, fmt.Errorf("read the scheduled tasks: %w", err)
 	}
 	return revision, list, nil
 }
 
-// named finds a person's task of a conversation by its name.
-func named(list []*task, session bot.SessionKey, caller, name string) *task {
+// taskNamed finds a person's task of a conversation by its name.
+func taskNamed(list []*task, session bot.SessionKey, caller, name string) *task {
 	for _, t := range list {
-		if t.session() == session && t.own(caller) && t.Name == name {
+		if t.session() == session && t.belongsTo(caller) && t.Name == name {
 			return t
 		}
 	}
 	return nil
 }
 
-// room refuses a further task of a person, if there are too many. maker is the task whose run wants it; "" = a person does.
-func (d *Scheduler) room(list []*task, caller, maker string) error {
+// checkRoom refuses a further task of a person, if there are too many. maker is the task whose run wants it; "" = a person does.
+func (d *Scheduler) checkRoom(list []*task, caller, maker string) error {
 	own, made := 0, 0
 	for _, t := range list {
-		if t.own(caller) {
+		if t.belongsTo(caller) {
 			own++
 			if t.By != "" {
 				made++
@@ -157,17 +157,17 @@ func (d *Scheduler) room(list []*task, caller, maker string) error {
 	}
 	switch {
 	case maker != "" && made >= mostMade:
-		return full("runs of tasks have made %d tasks of this person, which is the most; the person can ask for more", made)
+		return fullError("runs of tasks have made %d tasks of this person, which is the most; the person can ask for more", made)
 	case own >= min(mostOfOne, d.opts.MaxTasks):
-		return full("this person has %d scheduled tasks, which is the most that one person may have", own)
+		return fullError("this person has %d scheduled tasks, which is the most that one person may have", own)
 	case len(list) >= d.opts.MaxTasks:
-		return full("there are %d scheduled tasks, which is the most (scheduler.max_tasks)", len(list))
+		return fullError("there are %d scheduled tasks, which is the most (scheduler.max_tasks)", len(list))
 	default:
 		return nil
 	}
 }
 
-func full(format string, n int) error {
+func fullError(format string, n int) error {
 	e := tools.Errorf(tools.PolicyBlocked, format, n)
 	e.Suggestion, e.Denied = "Nothing was stored. Tell the person; list_tasks shows what could be cancelled.", true
 	return e
@@ -181,7 +181,7 @@ func taskID(session bot.SessionKey, call string) string {
 
 // List implements tool.Book: the tasks of the chat. The text of a task is its owner's alone.
 func (d *Scheduler) List(ctx context.Context, origin *tools.Origin) ([]tool.Entry, error) {
-	_, list, err := d.fresh(ctx)
+	_, list, err := d.readOpenTasks(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -191,8 +191,8 @@ func (d *Scheduler) List(ctx context.Context, origin *tools.Origin) ([]tool.Entr
 			continue
 		}
 		e := tool.Entry{Name: t.Name, Kind: t.Kind, Cron: t.Cron, Next: t.Next, State: string(t.State)}
-		if e.Text = t.Text; !t.own(origin.Caller) {
-			e.Text, e.Owner = "", t.shown("", false).Owner
+		if e.Text = t.Text; !t.belongsTo(origin.Caller) {
+			e.Text, e.Owner = "", t.displayed("", false).Owner
 		}
 		if t.State == texts.TaskOn && t.Next.IsZero() {
 			e.State = "running"
@@ -206,7 +206,7 @@ func (d *Scheduler) List(ctx context.Context, origin *tools.Origin) ([]tool.Entr
 // and only in a group: in a private chat nobody has a task but its person.
 func (d *Scheduler) Cancel(ctx context.Context, origin *tools.Origin, name string) (bool, error) {
 	for range conflicts {
-		_, list, err := d.fresh(ctx)
+		_, list, err := d.readOpenTasks(ctx)
 		if err != nil {
 			return false, err
 		}
@@ -214,13 +214,13 @@ func (d *Scheduler) Cancel(ctx context.Context, origin *tools.Origin, name strin
 		switch {
 		case t == nil:
 			return false, nil
-		case !t.own(origin.Caller) && !origin.Admin:
+		case !t.belongsTo(origin.Caller) && !origin.Admin:
 			return false, &tools.Error{
 				Category: tools.PolicyBlocked, Denied: true, Suggestion: "Tell the person.",
-				Message: fmt.Sprintf("the task %q belongs to %s; only they or an admin of the bot can cancel it", t.Name, t.shown("", false).Owner),
+				Message: fmt.Sprintf("the task %q belongs to %s; only they or an admin of the bot can cancel it", t.Name, t.displayed("", false).Owner),
 			}
 		}
-		_, err = d.deps.Store.Apply(ctx, &bot.Change{Facts: []bot.Fact{t.gone(), d.revised()}})
+		_, err = d.deps.Store.Apply(ctx, &bot.Change{Facts: []bot.Fact{t.deletingFact(), d.revisionFact()}})
 		d.Forget()
 		if !errors.Is(err, bot.ErrConflict) {
 			return err == nil, err
@@ -230,7 +230,7 @@ func (d *Scheduler) Cancel(ctx context.Context, origin *tools.Origin, name strin
 }
 
 func (d *Scheduler) toCancel(list []*task, origin *tools.Origin, name string) *task {
-	if t := named(list, bot.SessionKey(origin.Session), origin.Caller, name); t != nil {
+	if t := taskNamed(list, bot.SessionKey(origin.Session), origin.Caller, name); t != nil {
 		return t
 	}
 	var others *task
@@ -238,7 +238,7 @@ func (d *Scheduler) toCancel(list []*task, origin *tools.Origin, name string) *t
 		if !t.session().InChat(origin.Chat) || !strings.EqualFold(t.Name, name) {
 			continue
 		}
-		if t.own(origin.Caller) {
+		if t.belongsTo(origin.Caller) {
 			return t
 		}
 		others = t

@@ -16,28 +16,28 @@ type Config struct {
 	Place bot.Place
 }
 
-// configure makes the stored tasks of the configuration those of Options.Config. Every process does it at its start; what
+// configureTasks makes the stored tasks of the configuration those of Options.Config. Every process does it at its start; what
 // is stored already keeps its times.
-func (d *Scheduler) configure(ctx context.Context) error {
-	changed, err := d.reconcile(ctx)
+func (d *Scheduler) configureTasks(ctx context.Context) error {
+	changed, err := d.reconcileTasks(ctx)
 	if n := len(d.opts.Config); err == nil && (n > 0 || changed) {
 		d.deps.Log.Info().Int("tasks", n).Bool("changed", changed).Msg("the tasks of the configuration are scheduled")
 	}
 	return err
 }
 
-// reconcile does it, and reports whether anything had to be changed.
-func (d *Scheduler) reconcile(ctx context.Context) (changed bool, err error) {
+// reconcileTasks does it, and reports whether anything had to be changed.
+func (d *Scheduler) reconcileTasks(ctx context.Context) (changed bool, err error) {
 	for range conflicts {
-		revision, list, err := d.every(ctx)
+		revision, list, err := d.readAllTasks(ctx)
 		if err != nil {
 			return false, err
 		}
-		change, err := d.configured(list)
+		change, err := d.configuredChange(list)
 		if err != nil || len(change.Facts) == 0 {
 			return false, err
 		}
-		revised := d.revised()
+		revised := d.revisionFact()
 		revised.Was = &revision
 		change.Facts = append(change.Facts, revised)
 		if _, err = d.deps.Store.Apply(ctx, change); !errors.Is(err, bot.ErrConflict) {
@@ -48,13 +48,13 @@ func (d *Scheduler) reconcile(ctx context.Context) (changed bool, err error) {
 	return false, errBusy
 }
 
-// configured returns the Change that makes the tasks of the configuration the wanted ones.
-func (d *Scheduler) configured(list []*task) (*bot.Change, error) {
+// configuredChange returns the Change that makes the tasks of the configuration the wanted ones.
+func (d *Scheduler) configuredChange(list []*task) (*bot.Change, error) {
 	change := &bot.Change{}
 	wanted := map[string]bool{}
 	now := d.deps.Now()
 	for i := range d.opts.Config {
-		t, err := d.wanted(list, &d.opts.Config[i], now)
+		t, err := d.wantedTask(list, &d.opts.Config[i], now)
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +62,7 @@ func (d *Scheduler) configured(list []*task) (*bot.Change, error) {
 		if t.raw == "" && t.Next.IsZero() { // its time was over when it was written
 			continue
 		}
-		fact, err := t.fact()
+		fact, err := t.storedFact()
 		if err != nil {
 			return nil, err
 		}
@@ -72,14 +72,14 @@ func (d *Scheduler) configured(list []*task) (*bot.Change, error) {
 	}
 	for _, t := range list {
 		if t.Config && !wanted[t.key] {
-			change.Facts = append(change.Facts, t.gone())
+			change.Facts = append(change.Facts, t.deletingFact())
 		}
 	}
 	return change, nil
 }
 
-// wanted returns the task that an entry of the configuration describes, as it is to be stored.
-func (d *Scheduler) wanted(list []*task, c *Config, now time.Time) (*task, error) {
+// wantedTask returns the task that an entry of the configuration describes, as it is to be stored.
+func (d *Scheduler) wantedTask(list []*task, c *Config, now time.Time) (*task, error) {
 	caller := d.deps.Channel + ":" + c.Owner
 	session := d.deps.Engine.Session(&bot.Message{
 		Kind: bot.Text, Place: c.Place, Caller: caller, Person: c.Owner, Addressed: true,
@@ -100,9 +100,9 @@ func (d *Scheduler) wanted(list []*task, c *Config, now time.Time) (*task, error
 		return t, nil
 	}
 	if t.Next = t.At; t.Cron != "" {
-		zone, _ := d.zone(t)
+		zone, _ := d.zoneOf(t)
 		var err error
-		t.Next, err = t.next(now, zone)
+		t.Next, err = t.nextRun(now, zone)
 		return t, err
 	}
 	if !t.At.After(now) {

@@ -15,7 +15,7 @@ import (
 // nothing, and the owners of those in a group are told in private. key distinguishes this removal from others. Then makes
 // the tasks be read again.
 func (d *Scheduler) Left(ctx context.Context, place bot.Place, key string) (turn.Effect, error) {
-	_, list, err := d.fresh(ctx)
+	_, list, err := d.readOpenTasks(ctx)
 	if err != nil {
 		return turn.Effect{}, err
 	}
@@ -27,7 +27,7 @@ func (d *Scheduler) Left(ctx context.Context, place bot.Place, key string) (turn
 			continue
 		}
 		t.State, t.Left = texts.TaskLeft, t.Place.Chat
-		fact, err := t.fact()
+		fact, err := t.storedFact()
 		if err != nil {
 			return turn.Effect{}, err
 		}
@@ -40,15 +40,15 @@ func (d *Scheduler) Left(ctx context.Context, place bot.Place, key string) (turn
 	if len(e.Change.Facts) == 0 {
 		return e, nil
 	}
-	e.Change.Facts = append(e.Change.Facts, d.revised())
+	e.Change.Facts = append(e.Change.Facts, d.revisionFact())
 	for _, owner := range owners {
 		e.Change.Send = append(e.Change.Send, d.toOwner(byOwner[owner], "schedule/left/"+key+"/"+owner)...)
 	}
-	return d.noted(e), nil
+	return d.forgetOnceStored(e), nil
 }
 
-// leave switches a task off whose run has found its chat gone, and tells its owner, unless Left has done so.
-func (d *Scheduler) leave(t *task, key string) []bot.Row {
+// leaveChat switches a task off whose run has found its chat gone, and tells its owner, unless Left has done so.
+func (d *Scheduler) leaveChat(t *task, key string) []bot.Row {
 	if t.State == texts.TaskLeft {
 		return nil
 	}

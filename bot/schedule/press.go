@@ -28,14 +28,14 @@ const (
 // pageSize is how many tasks a page of the list has.
 const pageSize = 10
 
-func data(verb, task string, page int) string {
+func buttonData(verb, task string, page int) string {
 	return strings.Join([]string{Prefix, verb, task, strconv.Itoa(page)}, ":")
 }
 
 // Command answers /schedule: in a private chat with the tasks of its person, wherever they run; in a group with those of
 // the group.
 func (d *Scheduler) Command(ctx context.Context, call *turn.Call) (turn.Effect, error) {
-	content, err := d.list(ctx, call, 0)
+	content, err := d.listPage(ctx, call, 0)
 	if err != nil {
 		return turn.Effect{}, err
 	}
@@ -46,24 +46,24 @@ func (d *Scheduler) Command(ctx context.Context, call *turn.Call) (turn.Effect, 
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
 }
 
-// visible lists the tasks that a list in the place of a call shows.
-func (d *Scheduler) visible(ctx context.Context, call *turn.Call) ([]*task, error) {
-	_, all, err := d.fresh(ctx)
+// visibleTasks lists the tasks that a list in the place of a call shows.
+func (d *Scheduler) visibleTasks(ctx context.Context, call *turn.Call) ([]*task, error) {
+	_, all, err := d.readOpenTasks(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var list []*task
 	for _, t := range byNext(all) {
-		if place := call.Message.Place; place.Group && t.session().InChat(place.ChatKey()) || !place.Group && t.own(call.Message.Caller) {
+		if place := call.Message.Place; place.Group && t.session().InChat(place.ChatKey()) || !place.Group && t.belongsTo(call.Message.Caller) {
 			list = append(list, t)
 		}
 	}
 	return list, nil
 }
 
-// list is a page of the list, with a button for each task.
-func (d *Scheduler) list(ctx context.Context, call *turn.Call, page int) (bot.Content, error) {
-	list, err := d.visible(ctx, call)
+// listPage is a page of the list, with a button for each task.
+func (d *Scheduler) listPage(ctx context.Context, call *turn.Call, page int) (bot.Content, error) {
+	list, err := d.visibleTasks(ctx, call)
 	if err != nil {
 		return bot.Content{}, err
 	}
@@ -75,18 +75,18 @@ func (d *Scheduler) list(ctx context.Context, call *turn.Call, page int) (bot.Co
 	content := bot.Content{Language: msg.Language}
 	shown := make([]texts.Task, len(list))
 	for i, t := range list {
-		_, zone := d.zone(t)
-		shown[i] = t.shown(zone, false)
+		_, zone := d.zoneOf(t)
+		shown[i] = t.displayed(zone, false)
 		label := strconv.Itoa(from+i+1) + ". " + render.Cut(strings.Join(strings.Fields(shown[i].Name), " "), 40)
-		content.Buttons = append(content.Buttons, []bot.Button{{Label: label, Data: data(pressShow, t.id(), page)}})
+		content.Buttons = append(content.Buttons, []bot.Button{{Label: label, Data: buttonData(pressShow, t.id(), page)}})
 	}
 	var turns []bot.Button
 	before, after := w.PageButtons(msg.Language)
 	if page > 0 {
-		turns = append(turns, bot.Button{Label: before, Data: data(pressList, "", page-1)})
+		turns = append(turns, bot.Button{Label: before, Data: buttonData(pressList, "", page-1)})
 	}
 	if page+1 < pages {
-		turns = append(turns, bot.Button{Label: after, Data: data(pressList, "", page+1)})
+		turns = append(turns, bot.Button{Label: after, Data: buttonData(pressList, "", page+1)})
 	}
 	if len(turns) > 0 {
 		content.Buttons = append(content.Buttons, turns)
@@ -96,15 +96,15 @@ func (d *Scheduler) list(ctx context.Context, call *turn.Call, page int) (bot.Co
 	return content, nil
 }
 
-// card shows one task with what its reader can do.
-func (d *Scheduler) card(call *turn.Call, t *task, page int, asks bool) bot.Content {
+// taskCard shows one task with what its reader can do.
+func (d *Scheduler) taskCard(call *turn.Call, t *task, page int, asks bool) bot.Content {
 	msg, w := call.Message, d.deps.Words.At(call.Message.Place)
-	_, zone := d.zone(t)
-	shown := t.shown(zone, t.own(msg.Caller))
+	_, zone := d.zoneOf(t)
+	shown := t.displayed(zone, t.belongsTo(msg.Caller))
 	content := bot.Content{Language: msg.Language, Text: w.ScheduleTask(msg.Language, &shown)}
 	pause, resume, run, remove, yes, back := w.ScheduleButtons(msg.Language)
 	button := func(label, verb, style string) bot.Button {
-		return bot.Button{Label: label, Data: data(verb, t.id(), page), Style: style}
+		return bot.Button{Label: label, Data: buttonData(verb, t.id(), page), Style: style}
 	}
 	if asks {
 		content.Text += "\n\n" + w.ScheduleAsks(msg.Language, t.Name)
@@ -114,10 +114,10 @@ func (d *Scheduler) card(call *turn.Call, t *task, page int, asks bool) bot.Cont
 		switch {
 		case t.State == texts.TaskOn && !t.Next.IsZero():
 			first = append(first, button(pause, pressPause, ""))
-		case t.State != texts.TaskOn && t.own(msg.Caller):
+		case t.State != texts.TaskOn && t.belongsTo(msg.Caller):
 			first = append(first, button(resume, pressResume, ""))
 		}
-		if t.own(msg.Caller) {
+		if t.belongsTo(msg.Caller) {
 			first = append(first, button(run, pressRun, ""))
 		}
 		if len(first) > 0 {
@@ -142,56 +142,56 @@ func (d *Scheduler) Press(ctx context.Context, call *turn.Call) (turn.Effect, er
 		page = 0
 	}
 	if parts[1] == pressList {
-		content, err := d.list(ctx, call, page)
-		return shown(msg, content, ""), err
+		content, err := d.listPage(ctx, call, page)
+		return showContent(msg, content, ""), err
 	}
-	list, err := d.visible(ctx, call)
+	list, err := d.visibleTasks(ctx, call)
 	if err != nil {
 		return turn.Effect{}, err
 	}
 	for _, t := range list {
 		if t.id() == parts[2] {
-			return d.pressed(ctx, call, t, parts[1], page)
+			return d.pressTask(ctx, call, t, parts[1], page)
 		}
 	}
 	return popUp(msg, w.ScheduleGone(msg.Language)), nil
 }
 
-// pressed does what a button about a task says.
-func (d *Scheduler) pressed(ctx context.Context, call *turn.Call, t *task, verb string, page int) (turn.Effect, error) {
+// pressTask does what a button about a task says.
+func (d *Scheduler) pressTask(ctx context.Context, call *turn.Call, t *task, verb string, page int) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
 	only := verb == pressRun || verb == pressResume
-	if !t.own(msg.Caller) && (only || !call.Admin) {
-		return popUp(msg, w.ScheduleNotYours(msg.Language, t.shown("", false).Owner, only)), nil
+	if !t.belongsTo(msg.Caller) && (only || !call.Admin) {
+		return popUp(msg, w.ScheduleNotYours(msg.Language, t.displayed("", false).Owner, only)), nil
 	}
 	switch verb {
 	case pressShow, pressAsk:
-		return shown(msg, d.card(call, t, page, verb == pressAsk), ""), nil
+		return showContent(msg, d.taskCard(call, t, page, verb == pressAsk), ""), nil
 	case pressPause:
 		if t.State == texts.TaskOn {
 			t.State = texts.TaskPaused
 		}
-		return d.changed(call, t, page, "")
+		return d.storeAndShow(call, t, page, "")
 	case pressResume:
-		if err := d.resume(t); err != nil {
+		if err := d.resumeTask(t); err != nil {
 			return turn.Effect{}, err
 		}
-		return d.changed(call, t, page, "")
+		return d.storeAndShow(call, t, page, "")
 	case pressRun:
 		return d.runNow(ctx, call, t, page)
 	case pressDelete:
 		content := bot.Content{Language: msg.Language, Text: w.ScheduleDeleted(msg.Language, t.Name)}
 		content.Entities = render.Inert(content.Text)
-		e := shown(msg, content, "")
-		e.Change.Facts = []bot.Fact{t.gone(), d.revised()}
-		return d.noted(e), nil
+		e := showContent(msg, content, "")
+		e.Change.Facts = []bot.Fact{t.deletingFact(), d.revisionFact()}
+		return d.forgetOnceStored(e), nil
 	default:
 		return popUp(msg, w.ScheduleGone(msg.Language)), nil
 	}
 }
 
-// resume switches a task on again. What it missed meanwhile is not made up for, unless it runs once.
-func (d *Scheduler) resume(t *task) error {
+// resumeTask switches a task on again. What it missed meanwhile is not made up for, unless it runs once.
+func (d *Scheduler) resumeTask(t *task) error {
 	if t.State == texts.TaskOn {
 		return nil
 	}
@@ -203,16 +203,16 @@ func (d *Scheduler) resume(t *task) error {
 		}
 		return nil
 	}
-	zone, _ := d.zone(t)
+	zone, _ := d.zoneOf(t)
 	var err error
-	t.Next, err = t.next(now, zone)
+	t.Next, err = t.nextRun(now, zone)
 	return err
 }
 
 // runNow begins a run at once, besides those at its times.
 func (d *Scheduler) runNow(ctx context.Context, call *turn.Call, t *task, page int) (turn.Effect, error) {
 	if t.Run != "" {
-		waits, err := d.waits(ctx, t)
+		waits, err := d.runIsOpen(ctx, t)
 		if err != nil {
 			return turn.Effect{}, err
 		}
@@ -220,17 +220,17 @@ func (d *Scheduler) runNow(ctx context.Context, call *turn.Call, t *task, page i
 			return popUp(call.Message, d.deps.Words.ScheduleBusy(call.Message.Language)), nil
 		}
 	}
-	admitted, err := d.admitted(ctx, t, d.deps.Now())
+	admitted, err := d.isAdmitted(ctx, t, d.deps.Now())
 	if err != nil {
 		return turn.Effect{}, err
 	}
 	if !admitted {
 		t.State = texts.TaskRevoked
-		return d.changed(call, t, page, "")
+		return d.storeAndShow(call, t, page, "")
 	}
 	next := t.Next
 	t.Next = next.Truncate(0)
-	change, err := d.begin(t, d.deps.Now())
+	change, err := d.beginRun(t, d.deps.Now())
 	if err != nil {
 		return turn.Effect{}, err
 	}
@@ -240,28 +240,28 @@ func (d *Scheduler) runNow(ctx context.Context, call *turn.Call, t *task, page i
 	if t.Cron == "" {
 		t.State = texts.TaskOn
 	}
-	e, err := d.changed(call, t, page, d.deps.Words.ScheduleStarted(call.Message.Language))
+	e, err := d.storeAndShow(call, t, page, d.deps.Words.ScheduleStarted(call.Message.Language))
 	e.Change.Arrive = change.Arrive
 	e.Change.Send = append(change.Send, e.Change.Send...)
 	e.Wake = []bot.SessionKey{t.session()}
 	return e, err
 }
 
-// changed stores a task as it is now, and shows it.
-func (d *Scheduler) changed(call *turn.Call, t *task, page int, toast string) (turn.Effect, error) {
-	fact, err := t.fact()
+// storeAndShow stores a task as it is now, and shows it.
+func (d *Scheduler) storeAndShow(call *turn.Call, t *task, page int, toast string) (turn.Effect, error) {
+	fact, err := t.storedFact()
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	e := shown(call.Message, d.card(call, t, page, false), toast)
+	e := showContent(call.Message, d.taskCard(call, t, page, false), toast)
 	if fact.Value != t.raw {
-		e.Change.Facts = []bot.Fact{fact, d.revised()}
+		e.Change.Facts = []bot.Fact{fact, d.revisionFact()}
 	}
-	return d.noted(e), nil
+	return d.forgetOnceStored(e), nil
 }
 
-// noted makes everything be read again once an Effect is stored.
-func (d *Scheduler) noted(e turn.Effect) turn.Effect {
+// forgetOnceStored makes everything be read again once an Effect is stored.
+func (d *Scheduler) forgetOnceStored(e turn.Effect) turn.Effect {
 	e.Then = func(context.Context, *bot.Applied) (turn.Effect, error) {
 		d.Forget()
 		return turn.Effect{}, nil
@@ -269,8 +269,8 @@ func (d *Scheduler) noted(e turn.Effect) turn.Effect {
 	return e
 }
 
-// shown answers a press and shows a content in the message with the button.
-func shown(msg *bot.Message, content bot.Content, toast string) turn.Effect {
+// showContent answers a press and shows a content in the message with the button.
+func showContent(msg *bot.Message, content bot.Content, toast string) turn.Effect {
 	rows := []bot.Row{{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Content: bot.Content{Text: toast}}}
 	if msg.Message != "" {
 		rows = append(rows, bot.Row{Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: content})

@@ -146,75 +146,75 @@ func (d *Scheduler) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		var err error
 		if !made {
-			err = d.configure(ctx)
+			err = d.configureTasks(ctx)
 			made = err == nil
 		}
 		now := d.deps.Now()
 		all := looked.IsZero() || now.Sub(looked) >= d.opts.Tick || now.Before(looked)
-		if err = errors.Join(err, d.round(ctx, all)); err != nil && ctx.Err() == nil {
+		if err = errors.Join(err, d.runDue(ctx, all)); err != nil && ctx.Err() == nil {
 			d.deps.Log.Error().Err(err).Msg("scheduled tasks are looked at again in a moment")
 		} else if all {
 			looked = now
 		}
-		d.wait(ctx, err != nil)
+		d.waitForWork(ctx, err != nil)
 	}
 	return nil
 }
 
-// wait waits until a task is due, something has changed, or Tick has passed.
-func (d *Scheduler) wait(ctx context.Context, failed bool) {
+// waitForWork waits until a task is due, something has changed, or Tick has passed.
+func (d *Scheduler) waitForWork(ctx context.Context, failed bool) {
 	now := d.deps.Now()
 	until := now.Add(d.opts.Tick)
 	if failed {
 		until = now.Add(min(d.opts.Tick, tryAgain))
-	} else if due := d.earliest(); !due.IsZero() && due.Before(until) {
+	} else if due := d.earliestDue(); !due.IsZero() && due.Before(until) {
 		until = due
 	}
 	clock.Until(ctx, d.deps.Now, until, d.opts.Look, d.nudged)
 }
 
-// earliest returns when the next task is due; zero = none is.
-func (d *Scheduler) earliest() (due time.Time) {
+// earliestDue returns when the next task is due; zero = none is.
+func (d *Scheduler) earliestDue() (due time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, t := range d.tasks {
-		if t.on() && (due.IsZero() || t.Next.Before(due)) {
+		if t.isOn() && (due.IsZero() || t.Next.Before(due)) {
 			due = t.Next
 		}
 	}
 	return due
 }
 
-// round accounts for runs that have ended, and begins the turns of the tasks that are due. all says that runs whose end
+// runDue accounts for runs that have ended, and begins the turns of the tasks that are due. all says that runs whose end
 // nobody has stored are looked for too.
-func (d *Scheduler) round(ctx context.Context, all bool) error {
+func (d *Scheduler) runDue(ctx context.Context, all bool) error {
 	d.mu.Lock()
 	known, settle := d.known && !all, d.settle || all
 	d.settle = false
 	d.mu.Unlock()
 	if !known {
-		if err := d.load(ctx); err != nil {
+		if err := d.loadTasks(ctx); err != nil {
 			return err
 		}
 	}
 	if settle {
-		if err := d.account(ctx, all); err != nil {
+		if err := d.accountEnds(ctx, all); err != nil {
 			d.Settle()
 			return err
 		}
 	}
 	var errs []error
 	now := d.deps.Now()
-	for _, t := range d.sorted() {
-		if t.on() && !t.Next.After(now) {
-			errs = append(errs, d.guarded(ctx, t, d.fire))
+	for _, t := range d.sortedTasks() {
+		if t.isOn() && !t.Next.After(now) {
+			errs = append(errs, d.withTask(ctx, t, d.fireTask))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// guarded does something about a task; if another process was faster, all tasks are read again.
-func (d *Scheduler) guarded(ctx context.Context, t *task, do func(ctx context.Context, t task) error) error {
+// withTask does something about a task; if another process was faster, all tasks are read again.
+func (d *Scheduler) withTask(ctx context.Context, t *task, do func(ctx context.Context, t task) error) error {
 	err := do(ctx, *t)
 	if errors.Is(err, bot.ErrConflict) || errors.Is(err, bot.ErrLost) {
 		d.Forget()
@@ -223,8 +223,8 @@ func (d *Scheduler) guarded(ctx context.Context, t *task, do func(ctx context.Co
 	return err
 }
 
-// sorted lists the tasks by their next run.
-func (d *Scheduler) sorted() []*task {
+// sortedTasks lists the tasks by their next run.
+func (d *Scheduler) sortedTasks() []*task {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return byNext(slices.Collect(maps.Values(d.tasks)))
@@ -247,16 +247,16 @@ func byNext(list []*task) []*task {
 	return list
 }
 
-// load reads all tasks.
-func (d *Scheduler) load(ctx context.Context) error {
+// loadTasks reads all tasks.
+func (d *Scheduler) loadTasks(ctx context.Context) error {
 	d.mu.Lock()
 	forgotten := d.forgotten
 	d.mu.Unlock()
-	revision, err := d.deps.Store.Fact(ctx, revisions, d.scope(), d.deps.Now())
+	revision, err := d.deps.Store.Fact(ctx, revisions, d.keyScope(), d.deps.Now())
 	if err != nil {
 		return err
 	}
-	list, err := d.stored(ctx)
+	list, err := d.readStored(ctx)
 	if err != nil {
 		return err
 	}
@@ -269,18 +269,18 @@ func (d *Scheduler) load(ctx context.Context) error {
 	return nil
 }
 
-// scope is what the keys of all tasks of this bot begin with.
-func (d *Scheduler) scope() string { return d.deps.Channel + "/" + d.deps.Bot + "/" }
+// keyScope is what the keys of all tasks of this bot begin with.
+func (d *Scheduler) keyScope() string { return d.deps.Channel + "/" + d.deps.Bot + "/" }
 
-// stored reads the tasks from the store. One that cannot be read was written by another version: it is left to that.
-func (d *Scheduler) stored(ctx context.Context) ([]*task, error) {
-	facts, err := d.deps.Store.FactsOf(ctx, bucket, d.scope(), d.deps.Now())
+// readStored reads the tasks from the store. One that cannot be read was written by another version: it is left to that.
+func (d *Scheduler) readStored(ctx context.Context) ([]*task, error) {
+	facts, err := d.deps.Store.FactsOf(ctx, bucket, d.keyScope(), d.deps.Now())
 	if err != nil {
 		return nil, err
 	}
 	var list []*task
 	for i := range facts {
-		t, err := read(&facts[i])
+		t, err := readTask(&facts[i])
 		if err != nil {
 			d.deps.Log.Warn().Err(err).Str("key", facts[i].Key).Msg("left as it is")
 			continue
@@ -292,7 +292,7 @@ func (d *Scheduler) stored(ctx context.Context) ([]*task, error) {
 
 // Follow looks for tasks that another process has stored.
 func (d *Scheduler) Follow(ctx context.Context) error {
-	revision, err := d.deps.Store.Fact(ctx, revisions, d.scope(), d.deps.Now())
+	revision, err := d.deps.Store.Fact(ctx, revisions, d.keyScope(), d.deps.Now())
 	if err != nil {
 		return err
 	}
@@ -330,13 +330,13 @@ func (d *Scheduler) nudge() {
 	}
 }
 
-// revised is the fact that tells other processes that the set of tasks has changed.
-func (d *Scheduler) revised() bot.Fact {
-	return bot.Fact{Bucket: revisions, Key: d.scope(), Value: rand.Text()}
+// revisionFact is the fact that tells other processes that the set of tasks has changed.
+func (d *Scheduler) revisionFact() bot.Fact {
+	return bot.Fact{Bucket: revisions, Key: d.keyScope(), Value: rand.Text()}
 }
 
-// keep replaces a task in memory by what was stored.
-func (d *Scheduler) keep(t *task, fact bot.Fact) {
+// keepTask replaces a task in memory by what was stored.
+func (d *Scheduler) keepTask(t *task, fact bot.Fact) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if fact.Value == "" {
@@ -348,8 +348,8 @@ func (d *Scheduler) keep(t *task, fact bot.Fact) {
 	d.tasks[t.key] = &now
 }
 
-// zone returns the zone of a task. One that this version does not know counts as that of the bot.
-func (d *Scheduler) zone(t *task) (*time.Location, string) {
+// zoneOf returns the zone of a task. One that this version does not know counts as that of the bot.
+func (d *Scheduler) zoneOf(t *task) (*time.Location, string) {
 	if t.Zone != "" {
 		if at, name, err := when.Zone(t.Zone); err == nil {
 			return at, name

@@ -74,8 +74,8 @@ type owner struct {
 	Language string `json:"language,omitempty"`
 }
 
-// read decodes the fact of a task. The conversation is that of the key: a group may have got a new id.
-func read(fact *bot.Fact) (*task, error) {
+// readTask decodes the fact of a task. The conversation is that of the key: a group may have got a new id.
+func readTask(fact *bot.Fact) (*task, error) {
 	t := &task{key: fact.Key, raw: fact.Value}
 	if err := json.Unmarshal([]byte(fact.Value), t); err != nil {
 		return nil, fmt.Errorf("scheduled task: %w", err)
@@ -91,35 +91,35 @@ func read(fact *bot.Fact) (*task, error) {
 	return t, nil
 }
 
-// cut splits the key of a task into its conversation and its id.
-func cut(key string) (bot.SessionKey, string) {
+// cutKey splits the key of a task into its conversation and its id.
+func cutKey(key string) (bot.SessionKey, string) {
 	i := strings.LastIndexByte(key, '/')
 	return bot.SessionKey(key[:max(i, 0)]), key[i+1:]
 }
 
 func (t *task) session() bot.SessionKey {
-	session, _ := cut(t.key)
+	session, _ := cutKey(t.key)
 	return session
 }
 
 func (t *task) id() string {
-	_, id := cut(t.key)
+	_, id := cutKey(t.key)
 	return id
 }
 
-// own reports whether a task is a person's.
-func (t *task) own(caller string) bool { return caller != "" && t.Owner.Caller == caller }
+// belongsTo reports whether a task is a person's.
+func (t *task) belongsTo(caller string) bool { return caller != "" && t.Owner.Caller == caller }
 
-// on reports whether a task will run.
-func (t *task) on() bool { return t.State == texts.TaskOn && !t.Next.IsZero() }
+// isOn reports whether a task will run.
+func (t *task) isOn() bool { return t.State == texts.TaskOn && !t.Next.IsZero() }
 
-// over reports whether a task has run for the last time, and that is accounted for.
-func (t *task) over() bool {
+// isOver reports whether a task has run for the last time, and that is accounted for.
+func (t *task) isOver() bool {
 	return t.State == texts.TaskOn && t.Cron == "" && t.Next.IsZero() && t.Run == ""
 }
 
-// fact returns the fact with which a Change replaces what was read.
-func (t *task) fact() (bot.Fact, error) {
+// storedFact returns the fact with which a Change replaces what was read.
+func (t *task) storedFact() (bot.Fact, error) {
 	raw, err := json.Marshal(t)
 	if err != nil {
 		return bot.Fact{}, fmt.Errorf("scheduled task: %w", err)
@@ -127,11 +127,11 @@ func (t *task) fact() (bot.Fact, error) {
 	return bot.Fact{Bucket: bucket, Key: t.key, Value: string(raw), Was: new(t.raw)}, nil
 }
 
-// gone returns the fact with which a Change deletes what was read.
-func (t *task) gone() bot.Fact { return bot.Fact{Bucket: bucket, Key: t.key, Was: new(t.raw)} }
+// deletingFact returns the fact with which a Change deletes what was read.
+func (t *task) deletingFact() bot.Fact { return bot.Fact{Bucket: bucket, Key: t.key, Was: new(t.raw)} }
 
-// next returns when a task runs after a time; zero = not any more.
-func (t *task) next(after time.Time, zone *time.Location) (time.Time, error) {
+// nextRun returns when a task runs after a time; zero = not any more.
+func (t *task) nextRun(after time.Time, zone *time.Location) (time.Time, error) {
 	if t.Cron == "" {
 		return time.Time{}, nil
 	}
@@ -175,8 +175,8 @@ func taskOf(arrival string) (id string, ok bool) {
 // Heading returns the key of the outbox row that says what began the turn of an arrival.
 func (d *Scheduler) Heading(arrival string) string { return "schedule/" + arrival }
 
-// shown is a task as people see it; text says whether they see its text.
-func (t *task) shown(zone string, text bool) texts.Task {
+// displayed is a task as people see it; text says whether they see its text.
+func (t *task) displayed(zone string, text bool) texts.Task {
 	s := texts.Task{
 		Name: t.Name, Owner: cmp.Or(t.Owner.Name, t.Owner.Username, t.Owner.Person), Cron: t.Cron, Next: t.Next, Zone: zone, State: t.State,
 	}

@@ -17,18 +17,18 @@ const (
 	claimFor    = 48 * time.Hour
 )
 
-// claim takes a job for this process. It returns false if a living process has it. Afterwards the job says whether
+// claimJob takes a job for this process. It returns false if a living process has it. Afterwards the job says whether
 // another process had begun it.
-func (d *Handler) claim(ctx context.Context, j *Job) (bool, error) {
+func (d *Handler) claimJob(ctx context.Context, j *Job) (bool, error) {
 	if !d.deps.Shared {
 		return true, nil
 	}
-	holder, err := d.holder(ctx, j.Message.ID)
+	holder, err := d.holderOf(ctx, j.Message.ID)
 	switch {
 	case err != nil:
 		return false, err
 	case holder == d.deps.Owner: // the reply to an earlier attempt was lost: this process makes one attempt at a time
-		return d.open(ctx, j.Message.ID)
+		return d.isOpen(ctx, j.Message.ID)
 	case holder != "" && d.deps.Lives(holder):
 		return false, nil
 	case holder != "":
@@ -44,11 +44,11 @@ func (d *Handler) claim(ctx context.Context, j *Job) (bool, error) {
 	if !applied.Set[0] {
 		return false, nil
 	}
-	return d.open(ctx, j.Message.ID)
+	return d.isOpen(ctx, j.Message.ID)
 }
 
-// open reports whether a job still has to be performed.
-func (d *Handler) open(ctx context.Context, message string) (bool, error) {
+// isOpen reports whether a job still has to be performed.
+func (d *Handler) isOpen(ctx context.Context, message string) (bool, error) {
 	job, err := d.deps.Store.Fact(ctx, jobBucket, message, d.deps.Now())
 	if err != nil {
 		return false, fmt.Errorf("read a command about a server: %w", err)
@@ -56,8 +56,8 @@ func (d *Handler) open(ctx context.Context, message string) (bool, error) {
 	return job != "", nil
 }
 
-// holder returns the process that took a job last; "" = none.
-func (d *Handler) holder(ctx context.Context, message string) (holder string, err error) {
+// holderOf returns the process that took a job last; "" = none.
+func (d *Handler) holderOf(ctx context.Context, message string) (holder string, err error) {
 	for {
 		next, err := d.deps.Store.Fact(ctx, claimBucket, message+"/"+holder, d.deps.Now())
 		if err != nil {
@@ -82,11 +82,11 @@ func (d *Handler) TakeUp(ctx context.Context) error {
 		return fmt.Errorf("read commands about servers: %w", err)
 	}
 	for _, f := range jobs {
-		j, ok := d.read(f)
-		if !ok || d.has(j.Message.ID) {
+		j, ok := d.readJob(f)
+		if !ok || d.performs(j.Message.ID) {
 			continue
 		}
-		holder, err := d.holder(ctx, j.Message.ID)
+		holder, err := d.holderOf(ctx, j.Message.ID)
 		switch {
 		case err != nil:
 			return err
@@ -97,13 +97,13 @@ func (d *Handler) TakeUp(ctx context.Context) error {
 		case holder == "" && j.Owner != d.deps.Owner && d.deps.Lives(j.Owner):
 			continue
 		}
-		d.start(d.relocated(j))
+		d.startJob(d.relocateJob(j))
 	}
 	return nil
 }
 
-// read returns the job in a fact, if it is from one of the chats that are served.
-func (d *Handler) read(f bot.Fact) (j Job, ok bool) {
+// readJob returns the job in a fact, if it is from one of the chats that are served.
+func (d *Handler) readJob(f bot.Fact) (j Job, ok bool) {
 	if err := json.Unmarshal([]byte(f.Value), &j); err != nil {
 		d.deps.Log.Error().Err(err).Str("command", f.Key).Msg("command about a server not taken up")
 		return j, false
@@ -112,8 +112,8 @@ func (d *Handler) read(f bot.Fact) (j Job, ok bool) {
 	return j, place.Channel == d.deps.Channel && place.Bot == d.deps.Bot
 }
 
-// begin records that a job is being performed here; false if it is already.
-func (d *Handler) begin(message string) bool {
+// beginJob records that a job is being performed here; false if it is already.
+func (d *Handler) beginJob(message string) bool {
 	d.aside.Lock()
 	defer d.aside.Unlock()
 	if d.doing[message] {
@@ -123,15 +123,15 @@ func (d *Handler) begin(message string) bool {
 	return true
 }
 
-// end records that a job is no longer being performed.
-func (d *Handler) end(message string) {
+// endJob records that a job is no longer being performed.
+func (d *Handler) endJob(message string) {
 	d.aside.Lock()
 	defer d.aside.Unlock()
 	delete(d.doing, message)
 }
 
-// has reports whether a job is being performed here.
-func (d *Handler) has(message string) bool {
+// performs reports whether a job is being performed here.
+func (d *Handler) performs(message string) bool {
 	d.aside.Lock()
 	defer d.aside.Unlock()
 	return d.doing[message]

@@ -36,7 +36,7 @@ const maxToolLine = 120
 
 // Tools lists the tools of a server, also those that it may not offer.
 func (d *Handler) Tools(id string) ([]texts.ServerTool, error) {
-	if !d.known(id) {
+	if !d.knowsServer(id) {
 		return nil, ErrNoServer
 	}
 	var list []texts.ServerTool
@@ -60,35 +60,35 @@ func (d *Handler) Tools(id string) ([]texts.ServerTool, error) {
 	return list, nil
 }
 
-func (d *Handler) known(id string) bool {
-	_, ok := d.status(id)
+func (d *Handler) knowsServer(id string) bool {
+	_, ok := d.statusOf(id)
 	return ok
 }
 
-// proposed returns what is obviously wrong with /mcp add. A refusal is recorded in the audit.
-func (d *Handler) proposed(call *turn.Call, id string, target []string) error {
-	server, err := d.parse(id, target)
-	if err == nil && !d.known(id) {
+// checkProposal returns what is obviously wrong with /mcp add. A refusal is recorded in the audit.
+func (d *Handler) checkProposal(call *turn.Call, id string, target []string) error {
+	server, err := d.parseServer(id, target)
+	if err == nil && !d.knowsServer(id) {
 		if err = d.deps.Client.Check(server); err != nil {
-			err = errors.New(sentence(err))
+			err = errors.New(errorSentence(err))
 		}
 	}
 	switch {
 	case err != nil:
 	case !isURL(target[0]) && !d.deps.Programs:
 		err = errors.New(d.deps.Words.ServerPrograms(call.Message.Language))
-	case d.known(id):
+	case d.knowsServer(id):
 		err = fmt.Errorf("there is a server %s already; /mcp remove %s takes it away", id, id)
 	case d.deps.Nobody:
 		err = errors.New(d.deps.Words.ServerNobody(call.Message.Language))
 	default:
 		return nil
 	}
-	return d.audited(call, "add", addArgs(id, target), "", func() error { return refusal(err) })
+	return d.withAudit(call, "add", addArgs(id, target), "", func() error { return blockedError(err) })
 }
 
-// refusal is an error that the audit counts as blocked.
-func refusal(err error) error {
+// blockedError is an error that the audit counts as blocked.
+func blockedError(err error) error {
 	return &tools.Error{Category: tools.PolicyBlocked, Message: err.Error(), Denied: true, Err: err}
 }
 
@@ -103,9 +103,9 @@ func isURL(word string) bool {
 	return strings.HasPrefix(word, "http://") || strings.HasPrefix(word, "https://")
 }
 
-// audited does what a command asks for, and records it in the audit like the call of a tool: tool "/mcp VERB", the
+// withAudit does what a command asks for, and records it in the audit like the call of a tool: tool "/mcp VERB", the
 // arguments, who asked, who approved. It returns the error in words for the person.
-func (d *Handler) audited(call *turn.Call, verb string, args map[string]any, by string, work func() error) error {
+func (d *Handler) withAudit(call *turn.Call, verb string, args map[string]any, by string, work func() error) error {
 	err := work()
 	d.deps.Audit.Record(mcpCall(call, verb, args, by, err), err)
 	var denied *tools.Error
@@ -136,8 +136,8 @@ func mcpCall(call *turn.Call, verb string, args map[string]any, by string, err e
 	return c
 }
 
-// parse parses what follows /mcp add ID.
-func (d *Handler) parse(id string, target []string) (mcp.Server, error) {
+// parseServer parses what follows /mcp add ID.
+func (d *Handler) parseServer(id string, target []string) (mcp.Server, error) {
 	server := mcp.Server{ID: id, Trust: guard.Untrusted}
 	if err := guard.ServerID(id); err != nil {
 		return server, err
@@ -157,13 +157,13 @@ func (d *Handler) parse(id string, target []string) (mcp.Server, error) {
 // Pending returns the changes of a server that wait to be accepted, and the code that identifies exactly these; "" if
 // there are none.
 func (d *Handler) Pending(ctx context.Context, language, id string) (string, []texts.ServerChange, error) {
-	if !d.known(id) {
+	if !d.knowsServer(id) {
 		return "", nil, ErrNoServer
 	}
 	w := d.deps.Words
 	p, err := d.deps.Client.Pending(ctx, id)
 	if err != nil {
-		return "", nil, errors.New(sentence(err))
+		return "", nil, errors.New(errorSentence(err))
 	}
 	list := make([]texts.ServerChange, len(p.Changes))
 	for i, c := range p.Changes {
@@ -200,8 +200,8 @@ func shownLines(w texts.Words, language string, s mcp.Shown) []string {
 	return lines
 }
 
-// sentence returns an error in words for people: the client's explanation if there is one, else the error's own text.
-func sentence(err error) string {
+// errorSentence returns an error in words for people: the client's explanation if there is one, else the error's own text.
+func errorSentence(err error) string {
 	var e *guard.Error
 	if errors.As(err, &e) && e.Message != "" {
 		return e.Message + " (" + string(e.Code) + ")"

@@ -30,7 +30,7 @@ type handed struct {
 // process gets it through facts, and that process says what is wrong with it.
 func (d *Handler) signedInAt(ctx context.Context, call *turn.Call, id, address string) ([]bot.Fact, error) {
 	in := d.deps.SignIns
-	if !d.known(id) {
+	if !d.knowsServer(id) {
 		return nil, ErrNoServer
 	}
 	if in == nil {
@@ -45,7 +45,7 @@ func (d *Handler) signedInAt(ctx context.Context, call *turn.Call, id, address s
 		return nil, err
 	}
 	if len(jobs) == 0 {
-		return nil, errors.New(sentence(problem))
+		return nil, errors.New(errorSentence(problem))
 	}
 	var facts []bot.Fact
 	for _, job := range jobs {
@@ -73,11 +73,11 @@ func (d *Handler) signingInElsewhere(ctx context.Context, id string) ([]string, 
 	}
 	var list []string
 	for _, f := range facts {
-		j, ok := d.read(f)
+		j, ok := d.readJob(f)
 		if !ok || j.Verb != "signin" || j.ID != id {
 			continue
 		}
-		holder, err := d.holder(ctx, j.Message.ID)
+		holder, err := d.holderOf(ctx, j.Message.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +90,7 @@ func (d *Handler) signingInElsewhere(ctx context.Context, id string) ([]string, 
 
 // takeAddresses gives the sign-ins that wait here the addresses that other processes were told.
 func (d *Handler) takeAddresses(ctx context.Context) error {
-	if d.deps.SignIns == nil || !d.busy() {
+	if d.deps.SignIns == nil || !d.anyJob() {
 		return nil
 	}
 	facts, err := d.deps.Store.FactsOf(ctx, handBucket, "", d.deps.Now())
@@ -103,7 +103,7 @@ func (d *Handler) takeAddresses(ctx context.Context) error {
 			d.deps.Log.Error().Err(err).Str("key", f.Key).Msg("address of a sign-in not readable")
 			continue
 		}
-		if !d.has(h.Job) {
+		if !d.performs(h.Job) {
 			continue
 		}
 		// deleted first: it is taken once
@@ -113,14 +113,14 @@ func (d *Handler) takeAddresses(ctx context.Context) error {
 		}
 		if err := d.deps.SignIns.manager.Complete(h.ID, h.Address); err != nil {
 			call := &turn.Call{Session: h.Session, Message: &h.Message}
-			d.tellLater(ctx, call, "address", d.deps.Words.ServerFailed(h.Message.Language, h.ID, sentence(err)))
+			d.tellLater(ctx, call, "address", d.deps.Words.ServerFailed(h.Message.Language, h.ID, errorSentence(err)))
 		}
 	}
 	return nil
 }
 
-// busy says whether any job is under way here.
-func (d *Handler) busy() bool {
+// anyJob says whether any job is under way here.
+func (d *Handler) anyJob() bool {
 	d.aside.Lock()
 	defer d.aside.Unlock()
 	return len(d.doing) > 0

@@ -77,7 +77,7 @@ func (j Job) hash() string {
 func (d *Handler) Begin(ctx context.Context, call *turn.Call, verb, id string, target []string) (turn.Effect, error) {
 	var e turn.Effect
 	if verb == "signin" && len(target) > 0 {
-		return e, d.audited(call, verb, map[string]any{"id": id}, "", func() (err error) {
+		return e, d.withAudit(call, verb, map[string]any{"id": id}, "", func() (err error) {
 			e.Change.Facts, err = d.signedInAt(ctx, call, id, target[0])
 			return err
 		})
@@ -86,7 +86,7 @@ func (d *Handler) Begin(ctx context.Context, call *turn.Call, verb, id string, t
 		Verb: verb, ID: id, Target: target, Session: call.Session, Message: *call.Message, At: d.deps.Now(),
 		Owner: d.deps.Owner,
 	}
-	if err := d.prepare(ctx, call, &j); err != nil {
+	if err := d.prepareJob(ctx, call, &j); err != nil {
 		return e, err
 	}
 	value, err := json.Marshal(j)
@@ -96,24 +96,24 @@ func (d *Handler) Begin(ctx context.Context, call *turn.Call, verb, id string, t
 	e.Change.Facts = []bot.Fact{{Bucket: jobBucket, Key: j.Message.ID, Value: string(value)}}
 	switch verb {
 	case "add":
-		return e, d.propose(ctx, j, &e.Change)
+		return e, d.proposeServer(ctx, j, &e.Change)
 	case "signin":
-		e.Change.Facts = append(e.Change.Facts, d.line(j, "", nil)...)
+		e.Change.Facts = append(e.Change.Facts, d.auditLine(j, "", nil)...)
 	}
 	e.Then = func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
 		d.deps.Audit.Settle(ctx)
-		d.start(j)
+		d.startJob(j)
 		return turn.Effect{}, nil
 	}
 	return e, nil
 }
 
-// prepare returns what is obviously wrong with a command, and records what it is about to change.
-func (d *Handler) prepare(ctx context.Context, call *turn.Call, j *Job) error {
+// prepareJob returns what is obviously wrong with a command, and records what it is about to change.
+func (d *Handler) prepareJob(ctx context.Context, call *turn.Call, j *Job) error {
 	if j.Verb == "add" {
-		return d.proposed(call, j.ID, j.Target)
+		return d.checkProposal(call, j.ID, j.Target)
 	}
-	st, ok := d.found(ctx, j.ID)
+	st, ok := d.findServer(ctx, j.ID)
 	if !ok {
 		return ErrNoServer
 	}
@@ -136,23 +136,23 @@ func (d *Handler) prepare(ctx context.Context, call *turn.Call, j *Job) error {
 	return nil
 }
 
-// start performs a job in the background. If the service is stopping, the next start does it.
-func (d *Handler) start(j Job) {
-	if err := d.beside(func(ctx context.Context) { d.perform(ctx, j) }); err != nil {
+// startJob performs a job in the background. If the service is stopping, the next start does it.
+func (d *Handler) startJob(j Job) {
+	if err := d.startBeside(func(ctx context.Context) { d.performJob(ctx, j) }); err != nil {
 		d.deps.Log.Info().Str("server", j.ID).Str("verb", j.Verb).
 			Msg("the service ends; the next start carries the command out")
 	}
 }
 
-// propose adds the card that asks about a job to change.
-func (d *Handler) propose(ctx context.Context, j Job, change *bot.Change) error {
+// proposeServer adds the card that asks about a job to change.
+func (d *Handler) proposeServer(ctx context.Context, j Job, change *bot.Change) error {
 	w, language := d.deps.Words, j.Message.Language
 	p := texts.ServerProposal{ID: j.ID}
 	if isURL(j.Target[0]) {
 		p.URL = j.Target[0]
 	} else {
 		p.Program = j.Target
-		server, err := d.parse(j.ID, j.Target)
+		server, err := d.parseServer(j.ID, j.Target)
 		if err != nil {
 			return err
 		}
@@ -177,8 +177,8 @@ func (d *Handler) propose(ctx context.Context, j Job, change *bot.Change) error 
 	return d.deps.Broker.Ask(ctx, asked, change)
 }
 
-// decided returns the decision about a job: StateOpen as long as there is none.
-func (d *Handler) decided(ctx context.Context, j Job) (a approve.Approval, err error) {
+// decisionOf returns the decision about a job: StateOpen as long as there is none.
+func (d *Handler) decisionOf(ctx context.Context, j Job) (a approve.Approval, err error) {
 	key := jobSession + j.Message.ID
 	err = d.deps.Keeper.Insist(ctx, func() (err error) {
 		a, err = d.deps.Broker.Approval(ctx, key, key, j.hash())
@@ -202,25 +202,25 @@ func (d *Handler) Begun(ctx context.Context) []Job {
 	}
 	var list []Job
 	for _, f := range facts {
-		if j, ok := d.read(f); ok {
+		if j, ok := d.readJob(f); ok {
 			list = append(list, j)
 		}
 	}
 	return list
 }
 
-// resume performs what an earlier process has begun.
-func (d *Handler) resume(ctx context.Context, list []Job) {
+// resumeJobs performs what an earlier process has begun.
+func (d *Handler) resumeJobs(ctx context.Context, list []Job) {
 	if len(list) == 0 || d.deps.Client.Ready(ctx) != nil { // not ready: ctx has ended
 		return
 	}
 	for _, j := range list {
-		d.perform(ctx, d.relocated(j))
+		d.performJob(ctx, d.relocateJob(j))
 	}
 }
 
-// relocated returns a job in the chat that its session is in now.
-func (d *Handler) relocated(j Job) Job {
+// relocateJob returns a job in the chat that its session is in now.
+func (d *Handler) relocateJob(j Job) Job {
 	j.Session = d.deps.Moves.Current(j.Session)
 	if chat := j.Session.Chat(); chat != "" && chat != j.Message.Place.Chat {
 		j.Message.Place.Chat, j.Message.Message = chat, ""
@@ -228,21 +228,21 @@ func (d *Handler) relocated(j Job) Job {
 	return j
 }
 
-// interrupted reports whether another process had begun to perform the job.
-func (d *Handler) interrupted(j Job) bool { return j.Owner != d.deps.Owner }
+// wasInterrupted reports whether another process had begun to perform the job.
+func (d *Handler) wasInterrupted(j Job) bool { return j.Owner != d.deps.Owner }
 
-// late reports whether an interrupted job has waited so long that its sender may no longer want it.
-func (d *Handler) late(j Job) bool {
+// isTooLate reports whether an interrupted job has waited so long that its sender may no longer want it.
+func (d *Handler) isTooLate(j Job) bool {
 	return !j.At.IsZero() && d.deps.Now().Sub(j.At) > d.deps.Patience+jobFor
 }
 
 // loadWithin limits how long a command waits right after a start for the servers of earlier processes.
 const loadWithin = 5 * time.Second
 
-// found returns the status of a server. Right after a start it waits until the servers of earlier processes are known,
+// findServer returns the status of a server. Right after a start it waits until the servers of earlier processes are known,
 // so that none of them is called unknown.
-func (d *Handler) found(ctx context.Context, id string) (mcp.Status, bool) {
-	if st, ok := d.status(id); ok {
+func (d *Handler) findServer(ctx context.Context, id string) (mcp.Status, bool) {
+	if st, ok := d.statusOf(id); ok {
 		return st, true
 	}
 	ctx, cancel := context.WithTimeout(ctx, loadWithin)
@@ -250,10 +250,10 @@ func (d *Handler) found(ctx context.Context, id string) (mcp.Status, bool) {
 	if d.deps.Client.Loaded(ctx) != nil {
 		return mcp.Status{}, false
 	}
-	return d.status(id)
+	return d.statusOf(id)
 }
 
-func (d *Handler) status(id string) (mcp.Status, bool) {
+func (d *Handler) statusOf(id string) (mcp.Status, bool) {
 	for _, st := range d.deps.Client.Statuses() {
 		if st.ID == id {
 			return st, true

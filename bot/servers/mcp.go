@@ -34,10 +34,10 @@ func (d *Handler) Command(ctx context.Context, call *turn.Call) (turn.Effect, er
 	if len(words) > 1 {
 		id = words[1]
 	}
-	if begins(verb, len(words)) {
+	if beginsJob(verb, len(words)) {
 		begun, err := d.Begin(ctx, call, verb, id, words[2:])
 		if err != nil {
-			return d.refuse(call, id, err), nil
+			return d.refuseCommand(call, id, err), nil
 		}
 		if len(begun.Change.Ask) > 0 || verb == "remove" || verb == "accept" { // the result is the reply
 			return begun, nil
@@ -46,15 +46,15 @@ func (d *Handler) Command(ctx context.Context, call *turn.Call) (turn.Effect, er
 		e.Change.Facts, e.Then = begun.Change.Facts, begun.Then
 		return e, nil
 	}
-	answer, err := d.served(ctx, language, verb, id, len(words))
+	answer, err := d.showServers(ctx, language, verb, id, len(words))
 	if err != nil {
-		return d.refuse(call, id, err), nil
+		return d.refuseCommand(call, id, err), nil
 	}
 	return call.ReplyText(answer), nil
 }
 
-// refuse tells the admin what is wrong.
-func (d *Handler) refuse(call *turn.Call, id string, err error) turn.Effect {
+// refuseCommand tells the admin what is wrong.
+func (d *Handler) refuseCommand(call *turn.Call, id string, err error) turn.Effect {
 	w, language := d.deps.Words, call.Message.Language
 	switch {
 	case errors.Is(err, errUsage):
@@ -69,8 +69,8 @@ func (d *Handler) refuse(call *turn.Call, id string, err error) turn.Effect {
 // errUsage means that the syntax of a command is wrong.
 var errUsage = errors.New("usage")
 
-// served handles the verbs that take no time; n is the number of words. Errors are for the admin; none is internal.
-func (d *Handler) served(ctx context.Context, language, verb, id string, n int) (string, error) {
+// showServers handles the verbs that take no time; n is the number of words. Errors are for the admin; none is internal.
+func (d *Handler) showServers(ctx context.Context, language, verb, id string, n int) (string, error) {
 	w := d.deps.Words
 	switch {
 	case verb == "list" && n <= 1:
@@ -106,8 +106,8 @@ func (d *Handler) asideOf(language string, wanted func(tool string) bool) string
 	return "\n" + d.deps.Words.ToolsAside(language, list)
 }
 
-// begins reports whether a verb with this number of words starts something that takes a while.
-func begins(verb string, words int) bool {
+// beginsJob reports whether a verb with this number of words starts something that takes a while.
+func beginsJob(verb string, words int) bool {
 	switch verb {
 	case "add":
 		return words >= 3

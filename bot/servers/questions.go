@@ -34,26 +34,26 @@ type Questions struct {
 // Press implements turn.Approvals.
 func (q Questions) Press(ctx context.Context, msg *bot.Message) (turn.Effect, error) {
 	e, err := q.Broker.Press(ctx, msg)
-	return q.follow(ctx, e), err
+	return q.continueJobs(ctx, e), err
 }
 
 // Command implements approval.Questions.
 func (q Questions) Command(ctx context.Context, call *turn.Call, state bot.ApprovalState) (turn.Effect, error) {
 	e, err := q.Broker.Command(ctx, call, state)
-	return q.follow(ctx, e), err
+	return q.continueJobs(ctx, e), err
 }
 
 // Expired implements turn.Approvals.
 func (q Questions) Expired(ctx context.Context, now time.Time) ([]turn.Effect, error) {
 	effects, err := q.Broker.Expired(ctx, now)
 	for i := range effects {
-		effects[i] = q.follow(ctx, effects[i])
+		effects[i] = q.continueJobs(ctx, effects[i])
 	}
 	return effects, err
 }
 
-// follow adds to a decision what it means for a job: no conversation continues because of it, but the job does.
-func (q Questions) follow(ctx context.Context, e turn.Effect) turn.Effect {
+// continueJobs adds to a decision what it means for a job: no conversation continues because of it, but the job does.
+func (q Questions) continueJobs(ctx context.Context, e turn.Effect) turn.Effect {
 	for _, d := range e.Change.Decide {
 		asked, err := q.Jobs.deps.Store.Approval(ctx, d.ID)
 		job, ok := strings.CutPrefix(string(asked.Session), jobSession)
@@ -92,6 +92,6 @@ func (d *Handler) goOn(ctx context.Context, message string) error {
 		return err
 	}
 	j.Owner = d.deps.Owner // nobody has begun it, since it was not decided
-	d.start(d.relocated(j))
+	d.startJob(d.relocateJob(j))
 	return nil
 }

@@ -101,7 +101,7 @@ func (d *Handler) Open(ctx context.Context, begun []Job) {
 	d.aside.Lock()
 	defer d.aside.Unlock()
 	d.asideCtx = ctx
-	d.asideWork.Go(func() { d.resume(ctx, begun) })
+	d.asideWork.Go(func() { d.resumeJobs(ctx, begun) })
 }
 
 // Close stops accepting such work, has end stop what it needs, and waits for it.
@@ -113,8 +113,8 @@ func (d *Handler) Close(end func()) {
 	d.asideWork.Wait()
 }
 
-// beside runs work that a command started, until the service stops. The work reports its own errors.
-func (d *Handler) beside(work func(ctx context.Context)) error {
+// startBeside runs work that a command started, until the service stops. The work reports its own errors.
+func (d *Handler) startBeside(work func(ctx context.Context)) error {
 	d.aside.Lock()
 	defer d.aside.Unlock()
 	if d.asideCtx == nil {

@@ -27,7 +27,7 @@ type SignIns struct {
 // NewSignIns returns the SignIns of these servers. It sets Ask and Done of the options itself.
 func NewSignIns(list map[string]oauth.Server, o oauth.Options) (*SignIns, error) {
 	s := &SignIns{servers: list, ask: map[string]func(context.Context, string) error{}, end: map[string]func(error){}}
-	o.Ask, o.Done = s.show, s.ended
+	o.Ask, o.Done = s.showLink, s.endSignIn
 	var err error
 	s.manager, err = oauth.New(o)
 	if err != nil {
@@ -50,8 +50,8 @@ func (s *SignIns) Run(ctx context.Context) error { return s.manager.Run(ctx) }
 // Wanted reports whether a server requires a sign-in.
 func (s *SignIns) Wanted(id string) bool { return s.servers[id].ID != "" }
 
-// show implements oauth.Options.Ask.
-func (s *SignIns) show(ctx context.Context, server, link string) error {
+// showLink implements oauth.Options.Ask.
+func (s *SignIns) showLink(ctx context.Context, server, link string) error {
 	s.mu.Lock()
 	ask := s.ask[server]
 	s.mu.Unlock()
@@ -61,8 +61,8 @@ func (s *SignIns) show(ctx context.Context, server, link string) error {
 	return ask(ctx, link)
 }
 
-// ended implements oauth.Options.Done.
-func (s *SignIns) ended(server string, err error) {
+// endSignIn implements oauth.Options.Done.
+func (s *SignIns) endSignIn(server string, err error) {
 	s.mu.Lock()
 	end := s.end[server]
 	s.mu.Unlock()
@@ -104,22 +104,22 @@ func waitingAlready(id string) error {
 // begins it again and says that the link has changed. waits reports whether it waits for a person.
 func (d *Handler) signIn(ctx context.Context, j Job) (waits bool) {
 	w, language := d.deps.Words, j.Message.Language
-	again := d.interrupted(j)
+	again := d.wasInterrupted(j)
 	if again {
-		st, _ := d.status(j.ID)
+		st, _ := d.statusOf(j.ID)
 		switch err := d.maySignIn(j.ID); {
 		case st.State == mcp.Connected: // the sign-in succeeded before that could be reported
-			d.finish(ctx, j, w.ServerAdded(language, j.ID, len(st.Tools)), nil)
+			d.finishJob(ctx, j, w.ServerAdded(language, j.ID, len(st.Tools)), nil)
 			return false
-		case err == nil && d.late(j):
+		case err == nil && d.isTooLate(j):
 			err = errors.New(w.Late(language))
 			fallthrough
 		case err != nil:
-			d.finish(ctx, j, w.ServerFailed(language, j.ID, err.Error()), nil)
+			d.finishJob(ctx, j, w.ServerFailed(language, j.ID, err.Error()), nil)
 			return false
 		}
 	}
-	err := d.deps.SignIns.begin(ctx, j.ID, func(ctx context.Context, link string) error {
+	err := d.deps.SignIns.beginSignIn(ctx, j.ID, func(ctx context.Context, link string) error {
 		text := w.SignIn(language, j.ID, link)
 		if again {
 			text = w.SignInAgain(language) + "\n" + text
@@ -128,19 +128,19 @@ func (d *Handler) signIn(ctx context.Context, j Job) (waits bool) {
 		return nil
 	}, func(err error) {
 		// Not in this goroutine: restarting waits for the server.
-		if d.beside(func(ctx context.Context) { d.signedIn(ctx, j, err) }) != nil {
+		if d.startBeside(func(ctx context.Context) { d.signedIn(ctx, j, err) }) != nil {
 			d.deps.Log.Info().Str("server", j.ID).
 				Msg("a sign-in waits while the service stops; the next start goes on with it")
 		}
 	})
 	if err != nil && ctx.Err() == nil {
-		d.finish(ctx, j, w.ServerFailed(language, j.ID, sentence(err)), nil)
+		d.finishJob(ctx, j, w.ServerFailed(language, j.ID, errorSentence(err)), nil)
 	}
 	return err == nil
 }
 
-// begin begins a sign-in; ask receives its link, and end its result.
-func (s *SignIns) begin(
+// beginSignIn begins a sign-in; ask receives its link, and end its result.
+func (s *SignIns) beginSignIn(
 	ctx context.Context, id string, ask func(ctx context.Context, link string) error, end func(error),
 ) error {
 	for {
@@ -165,11 +165,11 @@ func (s *SignIns) begin(
 
 // signedIn reconnects after a sign-in, and tells the chat the result.
 func (d *Handler) signedIn(ctx context.Context, j Job, err error) {
-	defer d.end(j.Message.ID)
+	defer d.endJob(j.Message.ID)
 	w, language := d.deps.Words, j.Message.Language
 	if err != nil && !errors.Is(err, oauth.ErrNotStored) {
 		if ctx.Err() == nil {
-			d.finish(ctx, j, w.ServerFailed(language, j.ID, sentence(err)), nil)
+			d.finishJob(ctx, j, w.ServerFailed(language, j.ID, errorSentence(err)), nil)
 		}
 		return
 	}
@@ -177,7 +177,7 @@ func (d *Handler) signedIn(ctx context.Context, j Job, err error) {
 	if err != nil && ctx.Err() != nil {
 		return
 	}
-	d.finish(ctx, j, d.outcome(j, w.ServerAdded(language, j.ID, len(st.Tools)), err), nil)
+	d.finishJob(ctx, j, d.outcomeText(j, w.ServerAdded(language, j.ID, len(st.Tools)), err), nil)
 }
 
 // Once signs in to a server that requires it, without Run, for a command line: show receives the link, and pasted

@@ -53,8 +53,8 @@ const (
 	toldTogether = 2                  // seconds
 )
 
-// told returns the fact that a session was told of a notice; known reports whether it exists already.
-func (d *Handler) told(ctx context.Context, n mcp.Notice, lane bot.Lane) (told bot.Fact, known bool) {
+// toldFact returns the fact that a session was told of a notice; known reports whether it exists already.
+func (d *Handler) toldFact(ctx context.Context, n mcp.Notice, lane bot.Lane) (told bot.Fact, known bool) {
 	told = bot.Fact{
 		Bucket: toldBucket, Key: string(lane.Session) + "/" + n.Server, Value: string(n.Kind),
 		Expires: d.deps.Now().Add(toldFor),
@@ -72,7 +72,7 @@ func (d *Handler) tellServer(ctx context.Context, n mcp.Notice, lane bot.Lane, i
 	w, now := d.deps.Words, d.deps.Now()
 	change := &bot.Change{}
 	if d.deps.Shared {
-		told, known := d.told(ctx, n, lane)
+		told, known := d.toldFact(ctx, n, lane)
 		if known {
 			return
 		}

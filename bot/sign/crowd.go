@@ -16,7 +16,7 @@ func (d *Reactions) startCrowd(ctx context.Context) {
 	n := min(batch, len(d.crowd))
 	var list []crowded
 	for _, c := range d.crowd[:n] {
-		s := d.of(c.session)
+		s := d.sessionOf(c.session)
 		if s.busy || len(s.marks) > 0 { // it has a sign, or gets one
 			continue
 		}
@@ -29,7 +29,7 @@ func (d *Reactions) startCrowd(ctx context.Context) {
 	d.crowding = true
 	d.wg.Go(func() {
 		err := d.keepCrowd(ctx, list)
-		d.report(ctx, err, "signs on waiting messages not shown")
+		d.reportError(ctx, err, "signs on waiting messages not shown")
 		for _, c := range list {
 			d.wg.Go(func() { d.showCrowded(ctx, c, err == nil) })
 		}
@@ -48,14 +48,14 @@ func (d *Reactions) keepCrowd(ctx context.Context, list []crowded) error {
 		if err != nil {
 			return err
 		}
-		f := fact(c.session, c.arrival, string(value))
+		f := signFact(c.session, c.arrival, string(value))
 		f.Expires = d.deps.Now().Add(keep)
 		change.Facts = append(change.Facts, f)
 	}
 	if len(change.Facts) == 0 {
 		return nil
 	}
-	return d.apply(ctx, change)
+	return d.applyChange(ctx, change)
 }
 
 // showCrowded shows one sign, and gives its session back.
@@ -63,18 +63,18 @@ func (d *Reactions) showCrowded(ctx context.Context, c crowded, kept bool) {
 	d.slots <- struct{}{}
 	defer func() { <-d.slots }()
 	d.mu.Lock()
-	s := d.of(c.session)
+	s := d.sessionOf(c.session)
 	d.mu.Unlock()
 	if kept {
 		s.marks[c.arrival] = c.mark
-		if err := d.react(ctx, c.mark.Place, c.mark.Message, Seen); err != nil && never(err) {
-			d.forget(ctx, c.session, s.marks, c.arrival)
+		if err := d.requestReaction(ctx, c.mark.Place, c.mark.Message, Seen); err != nil && isUseless(err) {
+			d.forgetSign(ctx, c.session, s.marks, c.arrival)
 		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s.busy = false
-	if d.rest(s); len(s.marks) == 0 && s.due.IsZero() {
+	if d.restSession(s); len(s.marks) == 0 && s.due.IsZero() {
 		s.crowd = false
 	}
 }

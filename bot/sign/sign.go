@@ -127,7 +127,7 @@ func New(deps Deps) *Reactions {
 func (d *Reactions) Waits(key bot.SessionKey) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := d.of(key)
+	s := d.sessionOf(key)
 	if due := d.deps.Now().Add(After); s.due.IsZero() || due.Before(s.due) {
 		s.due = due
 	}
@@ -137,7 +137,7 @@ func (d *Reactions) Waits(key bot.SessionKey) {
 // Crowded reports that a message waits because many are asking, and not behind a turn of its session: it gets a sign at
 // once, until its answer is there. Only what is reported is shown, and the session is not read for it.
 func (d *Reactions) Crowded(key bot.SessionKey, arrival int64, place bot.Place, message string) {
-	if d.silenced(place) || !key.InChat(place.ChatKey()) {
+	if d.isSilenced(place) || !key.InChat(place.ChatKey()) {
 		return
 	}
 	d.mu.Lock()
@@ -165,7 +165,7 @@ func (d *Reactions) Merged(key bot.SessionKey, messages []bot.Message) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := d.of(key)
+	s := d.sessionOf(key)
 	s.taken = append(s.taken, messages[:min(len(messages), most)]...)
 	s.due = d.deps.Now()
 	d.nudge()
@@ -173,13 +173,13 @@ func (d *Reactions) Merged(key bot.SessionKey, messages []bot.Message) {
 
 // Shown reports whether a message has a sign because it waits, or is about to have one.
 func (d *Reactions) Shown(ctx context.Context, key bot.SessionKey, arrival int64) bool {
-	value, err := d.deps.Store.Fact(ctx, Bucket, fact(key, arrival, "").Key, d.deps.Now())
-	d.report(ctx, err, "sign not read")
+	value, err := d.deps.Store.Fact(ctx, Bucket, signFact(key, arrival, "").Key, d.deps.Now())
+	d.reportError(ctx, err, "sign not read")
 	return value != ""
 }
 
-// of returns the state of a session. d.mu must be held.
-func (d *Reactions) of(key bot.SessionKey) *session {
+// sessionOf returns the state of a session. d.mu must be held.
+func (d *Reactions) sessionOf(key bot.SessionKey) *session {
 	s := d.sessions[key]
 	if s == nil {
 		s = &session{marks: map[int64]*mark{}}
@@ -214,18 +214,18 @@ func (d *Reactions) Run(ctx context.Context) error {
 		}
 		now := d.deps.Now()
 		if looked.IsZero() || now.Sub(looked) >= others {
-			d.inherit(ctx)
+			d.inheritSigns(ctx)
 			looked = now
 		}
-		timer.Reset(min(d.start(ctx, now), looked.Add(others).Sub(now)))
+		timer.Reset(min(d.startRounds(ctx, now), looked.Add(others).Sub(now)))
 	}
 }
 
-// inherit looks for signs in the store that this process does not know: of one that has ended, or of another one.
-func (d *Reactions) inherit(ctx context.Context) {
+// inheritSigns looks for signs in the store that this process does not know: of one that has ended, or of another one.
+func (d *Reactions) inheritSigns(ctx context.Context) {
 	list, err := d.deps.Store.FactsOf(ctx, Bucket, "", d.deps.Now())
 	if err != nil {
-		d.report(ctx, err, "signs not read; they are read again")
+		d.reportError(ctx, err, "signs not read; they are read again")
 		return
 	}
 	d.mu.Lock()
@@ -237,7 +237,7 @@ func (d *Reactions) inherit(ctx context.Context) {
 		if at < 0 || err != nil || json.Unmarshal([]byte(f.Value), &m) != nil {
 			continue
 		}
-		s := d.of(bot.SessionKey(f.Key[:at]))
+		s := d.sessionOf(bot.SessionKey(f.Key[:at]))
 		if !s.busy && s.marks[seq] == nil {
 			s.marks[seq] = &m
 			s.due = d.deps.Now()
@@ -245,8 +245,8 @@ func (d *Reactions) inherit(ctx context.Context) {
 	}
 }
 
-// start begins the rounds that are due and returns when the next one is.
-func (d *Reactions) start(ctx context.Context, now time.Time) time.Duration {
+// startRounds begins the rounds that are due and returns when the next one is.
+func (d *Reactions) startRounds(ctx context.Context, now time.Time) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.startCrowd(ctx)
@@ -269,7 +269,7 @@ func (d *Reactions) start(ctx context.Context, now time.Time) time.Duration {
 				case d.slots <- struct{}{}:
 				}
 				defer func() { <-d.slots }()
-				d.round(ctx, key, s, taken)
+				d.runRound(ctx, key, s, taken)
 			})
 		}
 	}

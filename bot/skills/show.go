@@ -34,8 +34,8 @@ const (
 // pageSize is how many skills one message lists.
 const pageSize = 8
 
-// id identifies a skill with its content.
-func id(e *skill.Entry) string {
+// contentID identifies a skill with its content.
+func contentID(e *skill.Entry) string {
 	sum := sha256.Sum256([]byte(e.Name + "\x00" + e.Hash))
 	return hex.EncodeToString(sum[:8])
 }
@@ -48,7 +48,7 @@ func (d *Handler) Press(ctx context.Context, call *turn.Call) (turn.Effect, erro
 	parts := strings.Split(rest, ":")
 	page, err := strconv.Atoi(parts[len(parts)-1])
 	if err != nil || page < 0 || d.deps.Library == nil {
-		return toast(msg, w.UnknownQuestion(msg.Language), true), nil
+		return toastReply(msg, w.UnknownQuestion(msg.Language), true), nil
 	}
 	d.deps.Library.Sync()
 	if err := d.Follow(ctx); err != nil {
@@ -56,60 +56,60 @@ func (d *Handler) Press(ctx context.Context, call *turn.Call) (turn.Effect, erro
 	}
 	switch {
 	case len(parts) == 2 && parts[0] == pressPage:
-		return d.redrawn(msg, "", d.list(call, page, "")), nil
+		return d.redrawList(msg, "", d.listPage(call, page, "")), nil
 	case len(parts) != 3:
-		return toast(msg, w.UnknownQuestion(msg.Language), true), nil
+		return toastReply(msg, w.UnknownQuestion(msg.Language), true), nil
 	case !call.Admin, msg.Place.Group:
-		return toast(msg, w.SkillsInPrivate(msg.Language), true), nil
+		return toastReply(msg, w.SkillsInPrivate(msg.Language), true), nil
 	}
 	list, _ := d.deps.Library.Entries()
-	i := slices.IndexFunc(list, func(e skill.Entry) bool { return id(&e) == parts[1] })
+	i := slices.IndexFunc(list, func(e skill.Entry) bool { return contentID(&e) == parts[1] })
 	if i < 0 {
-		e := d.redrawn(msg, w.SkillOutdated(msg.Language), d.list(call, page, ""))
+		e := d.redrawList(msg, w.SkillOutdated(msg.Language), d.listPage(call, page, ""))
 		e.Change.Send[0].Alert = true
 		return e, nil
 	}
 	verdict := map[string]skill.Verdict{pressAccept: skill.Accepted, pressLimit: skill.Limited, pressRefuse: skill.Refused}[parts[0]]
 	switch {
 	case verdict != "":
-		return d.pressed(ctx, call, list[i], verdict, page)
+		return d.pressSkill(ctx, call, list[i], verdict, page)
 	case parts[0] == pressView:
-		return d.redrawn(msg, "", d.details(msg.Language, list[i], page)), nil
+		return d.redrawList(msg, "", d.skillDetails(msg.Language, list[i], page)), nil
 	}
-	return toast(msg, w.UnknownQuestion(msg.Language), true), nil
+	return toastReply(msg, w.UnknownQuestion(msg.Language), true), nil
 }
 
-// pressed decides, and draws the list again once that is stored.
-func (d *Handler) pressed(ctx context.Context, call *turn.Call, e skill.Entry, v skill.Verdict, page int) (turn.Effect, error) {
-	out, text, err := d.decide(ctx, call, e, v)
+// pressSkill decides, and draws the list again once that is stored.
+func (d *Handler) pressSkill(ctx context.Context, call *turn.Call, e skill.Entry, v skill.Verdict, page int) (turn.Effect, error) {
+	out, text, err := d.decideSkill(ctx, call, e, v)
 	if err != nil {
 		return turn.Effect{}, err
 	}
 	if len(out.Change.Facts) == 0 {
-		return toast(call.Message, text, true), nil
+		return toastReply(call.Message, text, true), nil
 	}
-	out.Change.Send = toast(call.Message, d.deps.Words.Noted(call.Message.Language, 0), false).Change.Send
+	out.Change.Send = toastReply(call.Message, d.deps.Words.Noted(call.Message.Language, 0), false).Change.Send
 	then := out.Then
 	out.Then = func(ctx context.Context, applied *bot.Applied) (turn.Effect, error) {
 		if _, err := then(ctx, applied); err != nil {
 			return turn.Effect{}, err
 		}
-		drawn := d.redrawn(call.Message, "", d.list(call, page, text))
+		drawn := d.redrawList(call.Message, "", d.listPage(call, page, text))
 		drawn.Change.Send = drawn.Change.Send[1:] // the press was answered
 		return drawn, nil
 	}
 	return out, nil
 }
 
-func toast(msg *bot.Message, text string, alert bool) turn.Effect {
+func toastReply(msg *bot.Message, text string, alert bool) turn.Effect {
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{{
 		Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: alert, Content: bot.Content{Text: text},
 	}}}}
 }
 
-// redrawn answers a press and puts content into the message of its button.
-func (d *Handler) redrawn(msg *bot.Message, said string, content bot.Content) turn.Effect {
-	e := toast(msg, said, false)
+// redrawList answers a press and puts content into the message of its button.
+func (d *Handler) redrawList(msg *bot.Message, said string, content bot.Content) turn.Effect {
+	e := toastReply(msg, said, false)
 	if msg.Message != "" {
 		content.Language = msg.Language
 		e.Change.Send = append(e.Change.Send, bot.Row{Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: content})
@@ -117,8 +117,8 @@ func (d *Handler) redrawn(msg *bot.Message, said string, content bot.Content) tu
 	return e
 }
 
-// list is a page of the skills. What is wrong with folders is for admins, and so are the buttons, outside of groups.
-func (d *Handler) list(call *turn.Call, page int, note string) bot.Content {
+// listPage is a page of the skills. What is wrong with folders is for admins, and so are the buttons, outside of groups.
+func (d *Handler) listPage(call *turn.Call, page int, note string) bot.Content {
 	language, w := call.Message.Language, d.deps.Words
 	all, problems := d.deps.Library.Entries()
 	page = min(page, max(0, len(all)-1)/pageSize)
@@ -129,11 +129,11 @@ func (d *Handler) list(call *turn.Call, page int, note string) bot.Content {
 	var content bot.Content
 	var row []bot.Button
 	for i := range part {
-		shownList.Page = append(shownList.Page, *shown(part[i]))
+		shownList.Page = append(shownList.Page, *shownSkill(part[i]))
 		if !admin {
 			continue
 		}
-		row = append(row, bot.Button{Label: strconv.Itoa(from+i+1) + ". " + render.Cut(part[i].Name, 24), Data: data(pressView, id(&part[i]), page)})
+		row = append(row, bot.Button{Label: strconv.Itoa(from+i+1) + ". " + render.Cut(part[i].Name, 24), Data: buttonData(pressView, contentID(&part[i]), page)})
 		if len(row) == 2 || i == len(part)-1 {
 			content.Buttons = append(content.Buttons, row)
 			row = nil
@@ -160,10 +160,10 @@ func (d *Handler) list(call *turn.Call, page int, note string) bot.Content {
 	return content
 }
 
-// details is what an admin sees of a skill before deciding about it.
-func (d *Handler) details(language string, e skill.Entry, page int) bot.Content {
+// skillDetails is what an admin sees of a skill before deciding about it.
+func (d *Handler) skillDetails(language string, e skill.Entry, page int) bot.Content {
 	w := d.deps.Words
-	s := shown(e)
+	s := shownSkill(e)
 	s.License, s.Compatibility, s.Allowed = e.License, e.Compatibility, e.AllowedTools
 	for _, key := range slices.Sorted(maps.Keys(e.Metadata)) {
 		if s.Metadata != "" {
@@ -192,19 +192,19 @@ func (d *Handler) details(language string, e skill.Entry, page int) bot.Content 
 		style       string
 	}{{skill.InUse, accept, pressAccept, ""}, {skill.ReadOnly, limit, pressLimit, ""}, {skill.Rejected, refuse, pressRefuse, "danger"}} {
 		if e.State != c.state {
-			choices = append(choices, bot.Button{Label: c.label, Data: data(c.verb, id(&e), page), Style: c.style})
+			choices = append(choices, bot.Button{Label: c.label, Data: buttonData(c.verb, contentID(&e), page), Style: c.style})
 		}
 	}
 	content.Buttons = [][]bot.Button{choices, {{Label: back, Data: Prefix + ":" + pressPage + ":" + strconv.Itoa(page)}}}
 	return content
 }
 
-func data(verb, id string, page int) string {
+func buttonData(verb, id string, page int) string {
 	return Prefix + ":" + verb + ":" + id + ":" + strconv.Itoa(page)
 }
 
-// shown converts a skill for the list.
-func shown(e skill.Entry) *texts.Skill {
+// shownSkill converts a skill for the list.
+func shownSkill(e skill.Entry) *texts.Skill {
 	s := &texts.Skill{Name: e.Name, Description: e.Description, State: string(e.State)}
 	if e.State != skill.Waiting {
 		s.By, s.At = e.Decision.ByName, e.Decision.At

@@ -100,8 +100,8 @@ func (d *Handler) Follow(ctx context.Context) error {
 	return d.decisions.Follow(ctx)
 }
 
-// verdicts are the words of the command.
-func verdicts(word string) skill.Verdict {
+// verdictOf are the words of the command.
+func verdictOf(word string) skill.Verdict {
 	switch word {
 	case "accept":
 		return skill.Accepted
@@ -117,7 +117,7 @@ func verdicts(word string) skill.Verdict {
 func (d *Handler) Command(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
 	if d.deps.Library == nil {
-		return d.say(call, bot.Content{Text: w.SkillsOff(msg.Language)}), nil
+		return call.ReplyText(w.SkillsOff(msg.Language)), nil
 	}
 	d.deps.Library.Sync()
 	if err := d.Follow(ctx); err != nil {
@@ -126,49 +126,49 @@ func (d *Handler) Command(ctx context.Context, call *turn.Call) (turn.Effect, er
 	words := strings.Fields(msg.Args)
 	switch {
 	case len(words) == 0:
-		return d.say(call, d.list(call, 0, "")), nil
+		return call.Reply(d.listPage(call, 0, "")), nil
 	case !call.Admin, msg.Place.Group:
-		return d.aside(call, w.SkillsInPrivate(msg.Language)), nil
+		return call.ReplyAside(bot.Content{Text: w.SkillsInPrivate(msg.Language)}), nil
 	case len(words) == 1:
-		e, ok := d.named(words[0])
+		e, ok := d.skillNamed(words[0])
 		if !ok {
-			return d.unknown(call, words[0]), nil
+			return d.unknownSkill(call, words[0]), nil
 		}
-		return d.say(call, d.details(msg.Language, e, 0)), nil
-	case len(words) == 3 && verdicts(words[0]) != "":
-		return d.typed(ctx, call, verdicts(words[0]), words[1], words[2])
+		return call.Reply(d.skillDetails(msg.Language, e, 0)), nil
+	case len(words) == 3 && verdictOf(words[0]) != "":
+		return d.decideTyped(ctx, call, verdictOf(words[0]), words[1], words[2])
 	}
-	return d.say(call, bot.Content{Text: w.SkillsHelp(msg.Language)}), nil
+	return call.ReplyText(w.SkillsHelp(msg.Language)), nil
 }
 
-// typed decides by a command, about the content that a code names.
-func (d *Handler) typed(ctx context.Context, call *turn.Call, v skill.Verdict, name, code string) (turn.Effect, error) {
-	e, ok := d.named(name)
+// decideTyped decides by a command, about the content that a code names.
+func (d *Handler) decideTyped(ctx context.Context, call *turn.Call, v skill.Verdict, name, code string) (turn.Effect, error) {
+	e, ok := d.skillNamed(name)
 	switch {
 	case !ok:
-		return d.unknown(call, name), nil
+		return d.unknownSkill(call, name), nil
 	case !strings.EqualFold(code, e.Brief()):
-		return d.say(call, bot.Content{Text: d.deps.Words.SkillOutdated(call.Message.Language)}), nil
+		return call.ReplyText(d.deps.Words.SkillOutdated(call.Message.Language)), nil
 	}
-	out, text, err := d.decide(ctx, call, e, v)
+	out, text, err := d.decideSkill(ctx, call, e, v)
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	out.Change.Send = append(out.Change.Send, d.say(call, bot.Content{Text: text}).Change.Send...)
+	out.Change.Send = append(out.Change.Send, call.ReplyText(text).Change.Send...)
 	return out, nil
 }
 
-func (d *Handler) unknown(call *turn.Call, name string) turn.Effect {
+func (d *Handler) unknownSkill(call *turn.Call, name string) turn.Effect {
 	var names []string
 	list, _ := d.deps.Library.Entries()
 	for i := range list {
 		names = append(names, list[i].Name)
 	}
 	near, _ := nearest.Nearest(name, names)
-	return d.say(call, bot.Content{Text: d.deps.Words.SkillUnknown(call.Message.Language, name, near)})
+	return call.ReplyText(d.deps.Words.SkillUnknown(call.Message.Language, name, near))
 }
 
-func (d *Handler) named(name string) (skill.Entry, bool) {
+func (d *Handler) skillNamed(name string) (skill.Entry, bool) {
 	list, _ := d.deps.Library.Entries()
 	for i := range list {
 		if list[i].Name == name {
@@ -178,9 +178,9 @@ func (d *Handler) named(name string) (skill.Entry, bool) {
 	return skill.Entry{}, false
 }
 
-// decide returns the Effect that stores a decision about a skill as it is, without an answer, and what to say. A
+// decideSkill returns the Effect that stores a decision about a skill as it is, without an answer, and what to say. A
 // decision that is there already changes nothing.
-func (d *Handler) decide(ctx context.Context, call *turn.Call, e skill.Entry, v skill.Verdict) (turn.Effect, string, error) {
+func (d *Handler) decideSkill(ctx context.Context, call *turn.Call, e skill.Entry, v skill.Verdict) (turn.Effect, string, error) {
 	msg, w := call.Message, d.deps.Words
 	// Another process may have stored something since the last Follow.
 	stored, err := d.deps.Store.Fact(ctx, bucket, e.Name, d.deps.Now())
@@ -190,7 +190,7 @@ func (d *Handler) decide(ctx context.Context, call *turn.Call, e skill.Entry, v 
 	var before skill.Decision
 	if json.Unmarshal([]byte(stored), &before) == nil && before.Verdict == v && before.Hash == e.Hash {
 		e.Decision, e.State = before, skill.State(v)
-		return turn.Effect{}, w.SkillAlready(msg.Language, shown(e)), nil
+		return turn.Effect{}, w.SkillAlready(msg.Language, shownSkill(e)), nil
 	}
 	made := skill.Decision{Verdict: v, Hash: e.Hash, By: msg.Caller, ByName: msg.Name, At: d.deps.Now().UTC()}
 	value, err := json.Marshal(made)
@@ -201,7 +201,7 @@ func (d *Handler) decide(ctx context.Context, call *turn.Call, e skill.Entry, v 
 		{Bucket: bucket, Key: e.Name, Value: string(value)}, d.decisions.Revised(),
 	}}
 	if d.deps.Line != nil {
-		change.Facts = append(change.Facts, d.deps.Line(line(call, e, v))...)
+		change.Facts = append(change.Facts, d.deps.Line(auditLine(call, e, v))...)
 	}
 	then := func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
 		if d.deps.Recorded != nil {
@@ -212,8 +212,8 @@ func (d *Handler) decide(ctx context.Context, call *turn.Call, e skill.Entry, v 
 	return turn.Effect{Change: change, Then: then}, w.SkillDecided(msg.Language, string(v), e.Name), nil
 }
 
-// line is the audit line of a decision.
-func line(call *turn.Call, e skill.Entry, v skill.Verdict) *tools.Call {
+// auditLine is the audit line of a decision.
+func auditLine(call *turn.Call, e skill.Entry, v skill.Verdict) *tools.Call {
 	msg := call.Message
 	args, _ := json.Marshal(map[string]any{"skill": e.Name, "hash": e.Hash, "verdict": v, "dir": e.Dir}) // texts only: cannot fail
 	return &tools.Call{
@@ -222,25 +222,6 @@ func line(call *turn.Call, e skill.Entry, v skill.Verdict) *tools.Call {
 			Channel: msg.Place.Channel, Session: string(call.Session), Chat: msg.Place.ChatKey(), Caller: msg.Caller, Admin: true,
 		},
 	}
-}
-
-func (d *Handler) row(call *turn.Call, content bot.Content) bot.Row {
-	content.Language = call.Message.Language
-	row := bot.Row{Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply, Content: content}
-	if row.Place.Group {
-		row.ReplyTo = call.Message.Message
-	}
-	return row
-}
-
-func (d *Handler) say(call *turn.Call, content bot.Content) turn.Effect {
-	return turn.Effect{Change: bot.Change{Send: []bot.Row{d.row(call, content)}}}
-}
-
-// aside answers with what concerns nobody but the caller.
-func (d *Handler) aside(call *turn.Call, text string) turn.Effect {
-	row := d.row(call, bot.Content{Text: text}).Aside(call.Message)
-	return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}
 }
 
 var _ turn.Presser = (*Handler)(nil)

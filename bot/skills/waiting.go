@@ -27,7 +27,7 @@ func (d *Handler) Announce(ctx context.Context, places []bot.Place, sent func(pl
 	if d.deps.Library == nil || len(places) == 0 {
 		return nil
 	}
-	waiting := d.waiting()
+	waiting := d.waitingSkills()
 	now := d.deps.Now()
 	d.mu.Lock()
 	if !maps.Equal(waiting, d.waits) {
@@ -38,7 +38,7 @@ func (d *Handler) Announce(ctx context.Context, places []bot.Place, sent func(pl
 	if !due {
 		return nil
 	}
-	told, err := d.announce(ctx, waiting, places)
+	told, err := d.storeAnnouncements(ctx, waiting, places)
 	if errors.Is(err, bot.ErrConflict) {
 		return nil // another process was faster: the next call reads what it has told
 	}
@@ -54,8 +54,8 @@ func (d *Handler) Announce(ctx context.Context, places []bot.Place, sent func(pl
 	return nil
 }
 
-// waiting returns the hashes of the skills that nobody has decided about as they are, by name.
-func (d *Handler) waiting() map[string]string {
+// waitingSkills returns the hashes of the skills that nobody has decided about as they are, by name.
+func (d *Handler) waitingSkills() map[string]string {
 	waiting := map[string]string{}
 	list, _ := d.deps.Library.Entries()
 	for i := range list {
@@ -66,8 +66,8 @@ func (d *Handler) waiting() map[string]string {
 	return waiting
 }
 
-// announce stores the messages about those that were not told of, and returns where they go.
-func (d *Handler) announce(ctx context.Context, waiting map[string]string, places []bot.Place) ([]bot.Place, error) {
+// storeAnnouncements stores the messages about those that were not told of, and returns where they go.
+func (d *Handler) storeAnnouncements(ctx context.Context, waiting map[string]string, places []bot.Place) ([]bot.Place, error) {
 	before, err := d.deps.Store.Fact(ctx, told, "", d.deps.Now())
 	if err != nil {
 		return nil, fmt.Errorf("read which skills admins were told of: %w", err)

@@ -106,14 +106,14 @@ func (z *Zones) Command(ctx context.Context, call *turn.Call) (turn.Effect, erro
 	msg, w := call.Message, z.deps.Words
 	wanted := strings.TrimSpace(msg.Args)
 	if wanted == "" {
-		return reply(call, z.card(msg, "", false)), nil
+		return call.ReplyAside(z.zoneCard(msg, "", false)), nil
 	}
 	_, name, err := when.Zone(wanted)
 	if err != nil {
-		return reply(call, bot.Content{Text: w.ZoneUnknown(msg.Language, wanted, when.Near(wanted))}), nil //nolint:nilerr // a reply
+		return call.ReplyAside(bot.Content{Text: w.ZoneUnknown(msg.Language, wanted, when.Near(wanted))}), nil //nolint:nilerr // a reply
 	}
-	e := z.choose(msg.Caller, name)
-	e.Change.Send = reply(call, z.card(msg, name, true)).Change.Send
+	e := z.storeChoice(msg.Caller, name)
+	e.Change.Send = call.ReplyAside(z.zoneCard(msg, name, true)).Change.Send
 	return e, nil
 }
 
@@ -134,27 +134,27 @@ func (z *Zones) Press(_ context.Context, call *turn.Call) (turn.Effect, error) {
 			return pop(w.ZoneUnknown(msg.Language, name, nil)) //nolint:nilerr // a reply
 		}
 	}
-	e := z.choose(msg.Caller, name)
+	e := z.storeChoice(msg.Caller, name)
 	e.Change.Send = []bot.Row{toast}
 	if msg.Message != "" {
 		e.Change.Send = append(e.Change.Send, bot.Row{
-			Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: z.card(msg, name, true),
+			Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: z.zoneCard(msg, name, true),
 		})
 	}
 	return e, nil
 }
 
-// choose stores a choice; "" takes it back.
-func (z *Zones) choose(caller, name string) turn.Effect {
+// storeChoice stores a choice; "" takes it back.
+func (z *Zones) storeChoice(caller, name string) turn.Effect {
 	return turn.Effect{
 		Change: bot.Change{Facts: []bot.Fact{{Bucket: bucket, Key: caller, Value: name}, z.set.Revised()}},
 		Then:   func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) { return turn.Effect{}, z.Follow(ctx) },
 	}
 }
 
-// card shows a person's zone and its time, with buttons of likely ones. chosen says that name is what they have just
+// zoneCard shows a person's zone and its time, with buttons of likely ones. chosen says that name is what they have just
 // chosen; "" is the zone of the bot.
-func (z *Zones) card(msg *bot.Message, name string, chosen bool) bot.Content {
+func (z *Zones) zoneCard(msg *bot.Message, name string, chosen bool) bot.Content {
 	w := z.deps.Words
 	own := z.Of(msg.Caller) != nil
 	at, shown := z.For(msg.Caller)
@@ -167,18 +167,18 @@ func (z *Zones) card(msg *bot.Message, name string, chosen bool) bot.Content {
 	}
 	content := bot.Content{Language: msg.Language, Text: w.Zoned(msg.Language, shown, z.deps.Now().In(at), own, chosen)}
 	content.Entities = render.Inert(content.Text)
-	content.Buttons = z.buttons(msg, shown, own)
+	content.Buttons = z.zoneButtons(msg, shown, own)
 	return content
 }
 
-// buttons offers likely zones, two in a row, and to take the own one back.
-func (z *Zones) buttons(msg *bot.Message, now string, own bool) [][]bot.Button {
+// zoneButtons offers likely zones, two in a row, and to take the own one back.
+func (z *Zones) zoneButtons(msg *bot.Message, now string, own bool) [][]bot.Button {
 	var rows [][]bot.Button
-	for _, name := range likely(msg.Language, z.deps.Default) {
+	for _, name := range likelyZones(msg.Language, z.deps.Default) {
 		if name == now {
 			continue
 		}
-		b := bot.Button{Label: label(name), Data: Prefix + ":" + name + ":" + msg.Person}
+		b := bot.Button{Label: placeName(name), Data: Prefix + ":" + name + ":" + msg.Person}
 		if len(b.Data) > mostData {
 			continue
 		}
@@ -197,13 +197,13 @@ func (z *Zones) buttons(msg *bot.Message, now string, own bool) [][]bot.Button {
 // mostData is how long the data of a button may be (Bot API).
 const mostData = 64
 
-// label is the place of a zone, as people call it.
-func label(name string) string {
+// placeName is the place of a zone, as people call it.
+func placeName(name string) string {
 	return strings.ReplaceAll(name[strings.LastIndexByte(name, '/')+1:], "_", " ")
 }
 
-// likely lists zones in which many people live who use a language.
-func likely(language string, ofBot *time.Location) []string {
+// likelyZones lists zones in which many people live who use a language.
+func likelyZones(language string, ofBot *time.Location) []string {
 	base, _, _ := strings.Cut(strings.ToLower(language), "-")
 	list := map[string][]string{
 		"de": {"Europe/Berlin", "Europe/Vienna", "Europe/Zurich", "Europe/Luxembourg"},
@@ -219,15 +219,6 @@ func likely(language string, ofBot *time.Location) []string {
 		}
 	}
 	return append(slices.Clip(list), "UTC")
-}
-
-// reply answers a command with what concerns its sender alone.
-func reply(call *turn.Call, content bot.Content) turn.Effect {
-	row := bot.Row{Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply, Content: content}
-	if row.Place.Group {
-		row.ReplyTo = call.Message.Message
-	}
-	return turn.Effect{Change: bot.Change{Send: []bot.Row{row.Aside(call.Message)}}}
 }
 
 var _ turn.Presser = (*Zones)(nil)
