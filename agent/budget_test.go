@@ -81,6 +81,33 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// givenUp is a model that is given up while its request is under way.
+type givenUp struct{ cancel func() }
+
+func (givenUp) Name() string { return "m" }
+
+func (g givenUp) Chat(context.Context, *llm.Request, func(string)) (*llm.Response, error) {
+	g.cancel()
+	return nil, fmt.Errorf("model m: %w: %w", context.Canceled, llm.ErrUnderWay)
+}
+
+// TestBudgetOfACallUnderWay: nobody knows what a call has cost that was given up before it said anything: it costs what
+// was set aside.
+func TestBudgetOfACallUnderWay(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	w := newWorld(t, llmtest.New(), "go")
+	w.deps.Provider = givenUp{cancel}
+	money := &purse{}
+	w.deps.Budget, w.limits.MaxTokens = money, 99
+	if _, err := w.run(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(money.reserved, money.settled); diff != "" || money.usd != cost.ReservedUSD || len(money.settled) != 1 {
+		t.Errorf("settled $%v (-reserved +settled):\n%s", money.usd, diff)
+	}
+}
+
 func TestBudgetSaysNo(t *testing.T) {
 	t.Parallel()
 	denied := &agent.Denied{Scope: "user", Text: "Your tokens are used up."}

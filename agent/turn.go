@@ -142,7 +142,8 @@ type Budget interface {
 	// is a *Denied.
 	Reserve(ctx context.Context, turn *Turn, key string, estimate llm.Usage) error
 	// Settle replaces the reservation by the actual usage. A call that failed before any text settles zero, one that
-	// failed later an estimate, at the price UnknownUSD. An error is logged and the turn continues.
+	// failed later an estimate, at the price UnknownUSD, and one that was given up while the server had its request, without
+	// any text, costs what was reserved (cost.ReservedUSD). An error is logged and the turn continues.
 	Settle(ctx context.Context, turn *Turn, key string, used llm.Usage, usd float64) error
 	// Payer pays for what a turn spends besides the calls of its own model: the judge, summaries, embeddings.
 	Payer(turn *Turn) cost.Payer

@@ -254,6 +254,10 @@ func (e *Error) Retryable() bool {
 	}
 }
 
+// ErrUnderWay goes with the error of a context that has ended a call while the server had its request: nobody knows what
+// the call has cost.
+var ErrUnderWay = errors.New("its request was under way")
+
 // KindOf classifies any error; a context deadline is Timeout, an unknown error Unavailable.
 func KindOf(err error) Kind {
 	var e *Error

@@ -65,12 +65,15 @@ func NewModel(purpose string, provider llm.Provider) *Model {
 }
 
 // Chat asks the model. The most that the answer may cost is set aside before, and what it has cost is settled after, also
-// if it failed after it had begun. Errors are a *pay.Denied, pay.ErrNobody, or those of llm.Provider.
+// if it failed after it had begun. A call that was given up while the server had its request, and had sent no text yet, has
+// cost what was set aside: it may have been read, and thought about. Errors are a *cost.Denied, cost.ErrNobody, or those of
+// llm.Provider.
 func (m *Model) Chat(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	input := window.Fixed(req) + window.Messages(req.Messages)
-	h, err := holdAmount(ctx, m.purpose, cost.Amount{
+	most := cost.Amount{
 		Tokens: llm.Usage{Input: input, Output: req.MaxTokens}, USD: cost.UnknownUSD, Unpriced: llm.UnpricedFor(m.provider, req.Prefer),
-	})
+	}
+	h, err := holdAmount(ctx, m.purpose, most)
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +82,8 @@ func (m *Model) Chat(ctx context.Context, req *llm.Request) (*llm.Response, erro
 	switch {
 	case err != nil && written > 0: // vendors charge for what they have written
 		h.settleHold(ctx, cost.Amount{Tokens: llm.Usage{Input: input, Output: written}, USD: cost.UnknownUSD})
+	case errors.Is(err, llm.ErrUnderWay):
+		h.settleHold(ctx, cost.Amount{Tokens: most.Tokens, USD: cost.ReservedUSD})
 	case err != nil:
 		h.settleHold(ctx, cost.Amount{})
 	case resp.Stop == llm.StopLength && resp.Usage.Total() == 0: // abandoned before it reported its usage

@@ -3,6 +3,7 @@ package spend_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
 	"github.com/zephbot/zephbot/agent/spend"
+	"github.com/zephbot/zephbot/agent/window"
 )
 
 // purse keeps what it is asked for.
@@ -56,6 +58,34 @@ func (p *purse) check(t *testing.T, want ...cost.Amount) {
 
 func question(n int) *llm.Request {
 	return &llm.Request{System: "s", MaxTokens: n, Messages: []llm.Message{{Role: llm.User, Text: "go on"}}}
+}
+
+// givenUp is a model that is given up while its request is under way.
+type givenUp struct{ text string }
+
+func (givenUp) Name() string { return "m" }
+
+func (g givenUp) Chat(_ context.Context, _ *llm.Request, onDelta func(string)) (*llm.Response, error) {
+	if g.text != "" {
+		onDelta(g.text)
+	}
+	return nil, fmt.Errorf("model m: %w: %w", context.Canceled, llm.ErrUnderWay)
+}
+
+// TestGivenUp: a call that was given up while its request was under way costs what was set aside, or what its text says.
+func TestGivenUp(t *testing.T) {
+	t.Parallel()
+	for text, usd := range map[string]float64{"": cost.ReservedUSD, "half an answer": cost.UnknownUSD} {
+		p := &purse{}
+		if _, err := spend.NewModel("judge", givenUp{text}).Chat(cost.WithPayer(t.Context(), p), question(99)); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		used := p.reserved[0].Tokens
+		if text != "" {
+			used.Output = window.Tokens(text)
+		}
+		p.check(t, cost.Amount{Tokens: used, USD: usd})
+	}
 }
 
 // TestNobodyPays: without a payer nothing is asked.

@@ -541,7 +541,7 @@ func (m *Meter) Settle(ctx context.Context, t *agent.Turn, key string, used llm.
 	if err != nil {
 		return err
 	}
-	if ofModel(t, key) {
+	if ofModel(t, key) && usd != cost.ReservedUSD {
 		p.mu.Lock()
 		input := p.next.input
 		p.mu.Unlock()
@@ -558,15 +558,20 @@ func (p *purse) Settle(ctx context.Context, key string, used cost.Amount) error 
 // settle counts what a call has cost. What is spent aside is not in the entries of the journal.
 func (p *purse) settle(ctx context.Context, key string, used cost.Amount, aside bool) error {
 	m := p.meter
+	p.mu.Lock()
+	h, ok := p.open[key]
+	p.mu.Unlock()
+	if used.USD == cost.ReservedUSD && ok {
+		tokens := int(h.ns[0])
+		read := min(used.Tokens.Input, tokens)
+		used = cost.Amount{Tokens: llm.Usage{Input: read, Output: tokens - read}, USD: float64(h.ns[1]) / 1e6}
+	}
 	if used.USD < 0 {
 		used.USD = m.opts.Price(used.Tokens)
 	}
 	if aside {
 		p.besides(used)
 	}
-	p.mu.Lock()
-	h, ok := p.open[key]
-	p.mu.Unlock()
 	if !ok && used.Tokens.Total() == 0 && used.USD <= 0 {
 		return nil // it was never set aside
 	}

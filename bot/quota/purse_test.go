@@ -68,6 +68,33 @@ func (d *desk) keep(p turn.Purse) []bot.Charge {
 
 func tokens(in, out int) llm.Usage { return llm.Usage{Input: in, Output: out} }
 
+// TestMoneyOfACallUnderWay: a call of unknown end is charged with exactly what was set aside for it.
+func TestMoneyOfACallUnderWay(t *testing.T) {
+	t.Parallel()
+	for _, unit := range []string{quota.Tokens, quota.USD} {
+		d := setup(t, aLimit(unit, quota.Day, 1_000_000))
+		p := d.meter.Open(private("42"), "t1")
+		of := &agent.Turn{ID: "t1"}
+		if err := d.meter.Reserve(t.Context(), of, "t1/1", tokens(30, 10)); err != nil {
+			t.Fatal(err)
+		}
+		held := d.store.Aside("user/telegram:42", unit)
+		if err := d.meter.Settle(t.Context(), of, "t1/1", tokens(30, 10), cost.ReservedUSD); err != nil {
+			t.Fatal(err)
+		}
+		charged := map[string]int64{}
+		for _, c := range d.keep(p) {
+			if strings.HasPrefix(c.Scope, "user/") {
+				charged[c.Unit] += c.N
+			}
+		}
+		p.Close()
+		if left := d.store.Aside("user/telegram:42", unit); held == 0 || charged[unit] != held || left != 0 {
+			t.Errorf("%s: charged %v, held %v, left %v", unit, charged, held, left)
+		}
+	}
+}
+
 // TestMoneyWindows: tokens and USD have limits of a day and of a month; what a refused call asked for is not charged.
 func TestMoneyWindows(t *testing.T) {
 	t.Parallel()

@@ -402,8 +402,25 @@ func TestNoServer(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := p.Chat(ctx, hi(), nil); !errors.Is(err, context.Canceled) {
+	if _, err := p.Chat(ctx, hi(), nil); !errors.Is(err, context.Canceled) || errors.Is(err, llm.ErrUnderWay) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestGivenUpUnderWay: a call that is given up while the server has its request says so.
+func TestGivenUpUnderWay(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, _ *http.Request) {
+		cancel()
+		<-over
+	}))
+	t.Cleanup(s.Close)
+	defer close(over)
+	p := provider(t, &server{Server: s}, nil)
+	if _, err := p.Chat(ctx, hi(), nil); !errors.Is(err, context.Canceled) || !errors.Is(err, llm.ErrUnderWay) {
+		t.Errorf("given up: %v", err)
 	}
 }
 

@@ -68,7 +68,7 @@ func (x *exchange) sendBody(ctx context.Context, url string, key Key, body []byt
 // classifyFailure classifies an error. Its text contains no key and no address.
 func (p *Provider) classifyFailure(ctx, callCtx context.Context, x *exchange, err error, streamed bool) error {
 	if ctxErr := ctx.Err(); ctxErr != nil {
-		return fmt.Errorf("model %s: %w", p.o.Name, ctxErr)
+		return wire.Ended(p.o.Name, ctxErr, x.sent)
 	}
 	e := &llm.Error{Provider: p.o.Name, Status: x.status, Streamed: streamed}
 	var ready *llm.Error

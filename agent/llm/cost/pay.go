@@ -10,10 +10,13 @@ import (
 // UnknownUSD is the price of a call that nobody knows: the most that its tokens may cost is counted.
 const UnknownUSD = -1
 
+// ReservedUSD is the price of a call that ended while it was under way: what was set aside for it is counted.
+const ReservedUSD = -2
+
 // Amount is what a call may cost at most, or has cost.
 type Amount struct {
 	Tokens llm.Usage
-	USD    float64 // Unknown = the most that Tokens may cost
+	USD    float64 // UnknownUSD = the most that Tokens may cost; ReservedUSD
 	// Unpriced names the model that is asked if nobody knows its price; "" = it is known. A payer whose USD are limited
 	// refuses the call.
 	Unpriced string

@@ -175,6 +175,12 @@ func TestSilence(t *testing.T) {
 			if !errors.Is(err, context.DeadlineExceeded) || llm.KindOf(err) != llm.Timeout {
 				t.Errorf("error = %v, want the caller's deadline", err)
 			}
+			if !errors.Is(err, llm.ErrUnderWay) {
+				t.Errorf("error = %v, and the server had the request", err)
+			}
+			if _, err = pipedProvider(t, nil).Chat(ctx, hi(), nil); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, llm.ErrUnderWay) {
+				t.Errorf("error = %v of a call that never left", err)
+			}
 		})
 	})
 }

@@ -346,7 +346,7 @@ func (p *Provider) runWatched(ctx context.Context, x *exchange, f func(context.C
 		return nil
 	}
 	if ctxErr := ctx.Err(); ctxErr != nil {
-		return fmt.Errorf("model %s: %w", p.o.Name, ctxErr)
+		return wire.Ended(p.o.Name, ctxErr, x.sent)
 	}
 	if errors.Is(context.Cause(callCtx), errSilence) {
 		return &llm.Error{

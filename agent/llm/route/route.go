@@ -326,7 +326,10 @@ func (c *call) tryProvider(ctx context.Context, p *circuit) (*llm.Response, erro
 		}
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			c.final = true
-			return nil, fmt.Errorf("call model %s: %w", p.provider.Name(), ctxErr)
+			if !errors.Is(err, llm.ErrUnderWay) {
+				err = ctxErr
+			}
+			return nil, fmt.Errorf("call model %s: %w", p.provider.Name(), err)
 		}
 		e := asError(err, p.provider.Name())
 		e.Streamed = e.Streamed || c.shown

@@ -3,6 +3,7 @@ package route_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -279,6 +280,26 @@ func TestCancelled(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"main unavailable"}, b.attempts); diff != "" {
 		t.Errorf("attempts (-want +got):\n%s", diff)
+	}
+}
+
+// givenUp is a provider whose call is given up while its request is under way.
+type givenUp struct{ cancel func() }
+
+func (givenUp) Name() string { return "main" }
+
+func (g givenUp) Chat(context.Context, *llm.Request, func(string)) (*llm.Response, error) {
+	g.cancel()
+	return nil, fmt.Errorf("model main: %w: %w", context.Canceled, llm.ErrUnderWay)
+}
+
+// TestUnderWay: who pays learns that a call was given up while its request was under way.
+func TestUnderWay(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	r := newBench().router(t, givenUp{cancel})
+	if _, err := r.Chat(ctx, request(), nil); !errors.Is(err, context.Canceled) || !errors.Is(err, llm.ErrUnderWay) {
+		t.Errorf("error %v", err)
 	}
 }
 

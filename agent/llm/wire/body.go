@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/zephbot/zephbot/agent/llm"
 )
 
 // maxLogged bounds a text for the log, in characters.
@@ -81,4 +83,12 @@ func (c *limitedBody) Close() error {
 		late.Stop()
 	}
 	return c.body.Close() //nolint:wrapcheck // a reader's own error
+}
+
+// Ended is the error of a call whose context has ended; sent says that its request had left.
+func Ended(provider string, err error, sent bool) error {
+	if sent {
+		return fmt.Errorf("model %s: %w: %w", provider, err, llm.ErrUnderWay)
+	}
+	return fmt.Errorf("model %s: %w", provider, err)
 }

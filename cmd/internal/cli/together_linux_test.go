@@ -52,6 +52,7 @@ type together struct {
 	name    string // of the database
 	url     string
 	redis   string
+	cache   *redistest.Process
 	files   string
 	fake    *telegramtest.Server
 	api     string
@@ -72,7 +73,8 @@ func togetherOn(t *testing.T, fake *telegramtest.Server) *together {
 		model: &listening{asked: make(chan string, 8), answers: map[string]chan string{"apples": make(chan string), "bananas": make(chan string)}},
 	}
 	g.name = g.cluster.Database(t, "")
-	g.url, g.redis = g.cluster.URL(g.name), fmt.Sprintf("redis://%s", redistest.Run(t).Addr())
+	g.cache = redistest.Run(t)
+	g.url, g.redis = g.cluster.URL(g.name), g.cache.URL()
 	vendor := httptest.NewServer(g.model)
 	t.Cleanup(vendor.Close)
 	api, err := g.fake.Start()

@@ -3,11 +3,13 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -21,11 +23,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/zephbot/zephbot/agent/llm/offline"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/cmd/internal/ledgertest"
 	"github.com/zephbot/zephbot/persistence"
+	"github.com/zephbot/zephbot/persistence/redis/redistest"
 )
 
 // balancer is a load balancer before the webhooks of processes: a delivery goes to one of them, by chance, and to
@@ -64,24 +69,93 @@ func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 // CloseIdleConnections is what http.Client asks of its transport.
 func (b *balancer) CloseIdleConnections() { b.transport.CloseIdleConnections() }
 
-// demo is three processes behind a webhook, with the built-in model.
+// priced is the built-in model as a server, where each answer has a cost of its own. Each process asks it under a path of
+// its own.
+type priced struct {
+	*httptest.Server
+	book  ledgertest.Book
+	model *offline.Model
+	hold  func(ctx context.Context, process string) // waits before a process gets an answer; nil = it does not
+}
+
+// envelope is what is around the outputs of tools on the wire. The built-in model repeats them to people.
+var envelope = regexp.MustCompile(`\n?</?external-data[^>]*>\n?`)
+
+// wordPace is the time between two words of an answer.
+const wordPace = 20 * time.Millisecond
+
+func newPriced(t *testing.T) *priced {
+	p := &priced{model: offline.New(offline.Options{Pace: func(ctx context.Context) error {
+		select {
+		case <-time.After(wordPace):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}})}
+	p.Server = httptest.NewServer(p)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// ServeHTTP implements http.Handler.
+func (p *priced) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var body ledgertest.Body
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	process := strings.Split(r.URL.Path, "/")[1]
+	asked, usage := p.book.Ask(process, r.URL.Path)
+	if p.hold != nil {
+		p.hold(r.Context(), process)
+	}
+	req := body.Request()
+	for i := range req.Messages {
+		if result := req.Messages[i].Result; result != nil {
+			result.Text = envelope.ReplaceAllString(result.Text, "")
+		}
+	}
+	answer, err := p.model.Chat(r.Context(), req, nil)
+	if err != nil {
+		return // who asked has gone
+	}
+	answer.Usage = usage
+	w.Header().Set("Content-Type", "text/event-stream")
+	var text strings.Builder
+	for _, frame := range ledgertest.Frames(answer) {
+		_, _ = fmt.Fprintf(&text, "data: %s\n\n", frame)
+	}
+	_, err = io.WriteString(w, text.String()+"data: [DONE]\n\n")
+	if err == nil && r.Context().Err() == nil {
+		p.book.Answered(asked)
+	}
+}
+
+// demo is some processes behind a webhook, with the built-in model, prices and limits that nobody reaches.
 type demo struct {
 	*together
 	balancer  *balancer
 	processes []*served
 	db        persistence.Reader
+	model     *priced
+	plug      *redistest.Proxy // before Redis
+	names     map[*served]string
+	died      map[string]time.Time // by name
 }
 
 // people is how many conversations a demo has at most.
 const people = 60
 
-func newDemo(t *testing.T, chance *rand.Rand) *demo {
+func newDemo(t *testing.T, chance *rand.Rand, processes int) *demo {
 	t.Helper()
-	d := &demo{balancer: &balancer{chance: chance}}
+	d := &demo{balancer: &balancer{chance: chance}, model: newPriced(t), names: map[*served]string{}, died: map[string]time.Time{}}
 	d.together = togetherOn(t, telegramtest.New(telegramtest.Options{
 		Local: true, WebhookClient: &http.Client{Transport: d.balancer, Timeout: time.Minute},
 		WebhookPause: func(int) time.Duration { return 50 * time.Millisecond },
 	}))
+	d.plug = redistest.Between(t, d.cache.Addr())
+	d.redis = "redis://" + d.plug.Addr()
 	ids := make([]string, people)
 	for i := range ids {
 		id := int64(2000 + i)
@@ -90,11 +164,13 @@ func newDemo(t *testing.T, chance *rand.Rand) *demo {
 		d.fake.AddPrivate(id)
 	}
 	d.settle = []string{
-		"ZEPH_LLM_PROVIDERS_MAIN_TYPE=offline", "ZEPH_LLM_PROVIDERS_MAIN_PACE=20ms",
+		"ZEPH_LLM_PROVIDERS_MAIN_TYPE=openai", "ZEPH_LLM_PROVIDERS_MAIN_WIRE=chat", "ZEPH_LLM_PROVIDERS_MAIN_MODEL=m",
+		fmt.Sprint("ZEPH_LLM_PROVIDERS_MAIN_INPUT_USD_PER_MTOK=", ledgertest.InputUSD), fmt.Sprint("ZEPH_LLM_PROVIDERS_MAIN_OUTPUT_USD_PER_MTOK=", ledgertest.OutputUSD),
+		"ZEPH_QUOTAS_USER_USD_PER_DAY=1000000", "ZEPH_QUOTAS_USER_TURNS_PER_DAY=1000000", "ZEPH_QUOTAS_BOT_USD_PER_DAY=1000000",
 		"ZEPH_TELEGRAM_ALLOWED_USERS=" + strings.Join(ids, ","),
 		"ZEPH_TELEGRAM_WEBHOOK_URL=http://balancer.invalid/updates", "ZEPH_TOOLS_SHELL_SANDBOX=off",
 	}
-	for range 3 {
+	for range processes {
 		d.join()
 	}
 	db, err := persistence.OpenReader(t.Context(), "", d.url)
@@ -109,12 +185,39 @@ func newDemo(t *testing.T, chance *rand.Rand) *demo {
 // join starts one more process.
 func (d *demo) join() {
 	d.Helper()
+	name, shared := strconv.Itoa(len(d.names)), d.settle
+	d.settle = append(slices.Clip(shared), "ZEPH_LLM_PROVIDERS_MAIN_BASE_URL="+d.model.URL+"/"+name+"/v1")
 	s := d.start()
+	d.settle, d.names[s] = shared, name
 	d.processes = append(d.processes, s)
 	d.balancer.mu.Lock()
 	defer d.balancer.mu.Unlock()
 	d.balancer.hooks = append(d.balancer.hooks, s.hook)
 }
+
+// leave takes a process that has ended out of service.
+func (d *demo) leave(s *served) {
+	d.processes = slices.DeleteFunc(d.processes, func(other *served) bool { return other == s })
+	d.balancer.mu.Lock()
+	defer d.balancer.mu.Unlock()
+	d.balancer.hooks = slices.DeleteFunc(d.balancer.hooks, func(hook string) bool { return hook == s.hook })
+}
+
+// count is the result of a query that counts.
+func (d *demo) count(query string) int64 {
+	d.Helper()
+	n, err := d.cluster.Numbers(d.Context(), d.name, query)
+	if err != nil {
+		d.Fatal(err)
+	}
+	return n[0]
+}
+
+// What counts what is set aside, and the locks.
+const (
+	heldQuery   = `SELECT count(*) FROM hold`
+	lockedQuery = `SELECT count(*) FROM fact WHERE bucket = '` + bot.LeaderBucket + `'`
+)
 
 // kill ends a process at once, and says whether it leaves a message of which nobody knows whether it arrived. The
 // balancer finds out by itself.
@@ -122,16 +225,11 @@ func (d *demo) kill(i int) (unknown bool) {
 	d.Helper()
 	s := d.processes[i]
 	s.signal(syscall.SIGKILL)
+	d.died[d.names[s]] = time.Now()
 	s.exit()
-	n, err := d.cluster.Numbers(d.Context(), d.name, `SELECT count(*) FROM outbox WHERE state = 'sending'`)
-	if err != nil {
-		d.Fatal(err)
-	}
-	d.processes = slices.Delete(d.processes, i, i+1)
-	d.balancer.mu.Lock()
-	defer d.balancer.mu.Unlock()
-	d.balancer.hooks = slices.DeleteFunc(d.balancer.hooks, func(hook string) bool { return hook == s.hook })
-	return n[0] > 0
+	n := d.count(`SELECT count(*) FROM outbox WHERE state = 'sending'`)
+	d.leave(s)
+	return n > 0
 }
 
 // settled waits until nothing is on its way.
@@ -161,6 +259,36 @@ func (d *demo) settled() {
 		return true
 	}
 	eventually(d.T, still)
+}
+
+// plugs are what happens to Redis in a step: nothing, then faults that end with the step, and the loss of all it has.
+var plugs = []struct {
+	name  string
+	fault redistest.Fault
+	flush bool
+}{{name: "there"}, {name: "cut", fault: redistest.Cut}, {name: "silent", fault: redistest.Stall}, {name: "read-only", fault: redistest.ReadOnly}, {name: "flushed", flush: true}}
+
+// bookedWithin is how long what a call has cost may wait to be stored.
+const bookedWithin = 10 * time.Second
+
+// judge compares what is charged with what the model was asked, once all processes have ended.
+func (d *demo) judge() *ledgertest.Verdict {
+	d.Helper()
+	charges, err := d.db.Charges(d.Context(), "2000-01-01")
+	if err != nil {
+		d.Fatal(err)
+	}
+	v := d.model.book.Judge(charges, func(r *ledgertest.Request) bool {
+		died, dead := d.died[r.By]
+		return dead && died.After(r.At) && died.Before(r.Over.Add(bookedWithin))
+	})
+	for _, wrong := range v.Wrong {
+		d.Error(wrong)
+	}
+	if held, locked := d.count(heldQuery), d.count(lockedQuery); held+locked > 0 {
+		d.Errorf("%d amounts are still set aside, and %d locks are left", held, locked)
+	}
+	return v
 }
 
 // steps are the conversation of the README: a question with tools, one that needs an approval, the approval, and a last
@@ -295,7 +423,9 @@ func seedOfKills(t *testing.T) uint64 {
 
 // TestUnseen: of three processes behind a webhook, one is killed (kill -9) at some moment of each step of the README's
 // conversation. People see what they see without a kill: the same texts and buttons, each once. A message is marked as
-// sent again only where its process died while it was being sent; a command that was cut off is told as such.
+// sent again only where its process died while it was being sent; a command that was cut off is told as such. In most
+// steps Redis is away too, in some manner, or loses all it has; each call of the model is charged once, nothing stays set
+// aside and no lock is left.
 //
 //	ZEPH_REPLICAS=full ZEPH_SEED=7 go test ./cmd/internal/cli -run '^TestUnseen$' -v -count=1 -timeout 30m
 func TestUnseen(t *testing.T) {
@@ -306,7 +436,7 @@ func TestUnseen(t *testing.T) {
 	}
 	t.Logf("seed %d", seed)
 	chance := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // a choice that can be repeated, no secret
-	d := newDemo(t, rand.New(rand.NewPCG(seed, 3)))
+	d := newDemo(t, rand.New(rand.NewPCG(seed, 3)), 3)
 	var took []time.Duration
 	d.workspace(2000)
 	for _, step := range steps {
@@ -324,14 +454,20 @@ func TestUnseen(t *testing.T) {
 		for i, step := range steps {
 			at := time.Duration(chance.Int64N(int64(took[i] + took[i]/4)))
 			victim := chance.IntN(len(d.processes))
+			plug := plugs[chance.IntN(len(plugs))]
+			d.plug.Break(plug.fault)
 			d.take(person, step)
 			<-time.After(at)
+			if plug.flush {
+				d.cache.Do("FLUSHALL")
+			}
 			if d.kill(victim) {
 				unknown++
 			}
-			told += fmt.Sprintf("\n  %s: process %d after %s", step, victim, at.Round(time.Millisecond))
+			told += fmt.Sprintf("\n  %s: process %d after %s, Redis %s", step, victim, at.Round(time.Millisecond), plug.name)
 			d.join()
 			d.settled()
+			d.plug.Break(redistest.None)
 		}
 		seen := d.seen(person)
 		got, marks := unmarked(seen)
@@ -358,4 +494,5 @@ func TestUnseen(t *testing.T) {
 	for _, s := range d.processes {
 		s.end()
 	}
+	t.Log(d.judge())
 }

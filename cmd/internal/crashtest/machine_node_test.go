@@ -271,7 +271,9 @@ name = "main"
 type = "openai"
 model = "oracle"
 max_tokens = %d
-%sapi_key = "opens-nothing"
+input_usd_per_mtok = %d
+output_usd_per_mtok = %d
+api_key = "opens-nothing"
 base_url = "%s/%s/v1"
 [[tools.permissions.bash]]
 pattern = "echo free *"
@@ -281,5 +283,5 @@ pattern = "*"
 action = "ask"
 [tools.anomaly]
 enabled = false
-%s%s%s`, hook, m.fake.Token(), m.url, strings.Join(users, ", "), strings.Join(chats, ", "), m.workspaces(), m.shared, longestAnswer, ledgertest.Prices, m.oracle.URL, l, m.limits(), m.bench.config(l), m.store.config(m, n))
+%s%s%s`, hook, m.fake.Token(), m.url, strings.Join(users, ", "), strings.Join(chats, ", "), m.workspaces(), m.shared, longestAnswer, ledgertest.InputUSD, ledgertest.OutputUSD, m.oracle.URL, l, m.limits(), m.bench.config(l), m.store.config(m, n))
 }

@@ -18,11 +18,15 @@ import (
 	"github.com/zephbot/zephbot/bot/quota"
 )
 
-// What a request costs: a token that is read a millionth of a USD, one that is written a thousandth. An answer has from
-// LeastWritten tokens on, one more after so many numbers as are read differently.
+// What a million tokens of the fake model cost in USD: one that is read a micro-USD, one that is written a thousand.
 const (
-	Prices       = "input_usd_per_mtok = 1\noutput_usd_per_mtok = 1000\n" // of a provider, in TOML
-	LeastWritten = 100
+	InputUSD  = 1
+	OutputUSD = 1000
+)
+
+// The first requests read from 1 to inputs tokens and write leastWritten, the next ones one more.
+const (
+	leastWritten = 100
 	inputs       = 1000
 )
 
@@ -31,8 +35,8 @@ type Sum struct{ Tokens, Micro int64 }
 
 // Price returns the usage of the nth request, and what it costs. No two cost the same.
 func Price(n int) (llm.Usage, Sum) {
-	u := llm.Usage{Input: 1 + n%inputs, Output: LeastWritten + n/inputs}
-	return u, Sum{int64(u.Input + u.Output), int64(u.Input + 1000*u.Output)}
+	u := llm.Usage{Input: 1 + n%inputs, Output: leastWritten + n/inputs}
+	return u, Sum{int64(u.Input + u.Output), int64(InputUSD*u.Input + OutputUSD*u.Output)}
 }
 
 // Request is a request to the model.

@@ -2,6 +2,7 @@ package ledgertest
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/zephbot/zephbot/agent/llm"
 )
@@ -30,6 +31,9 @@ type Message struct {
 	ToolCallID string `json:"tool_call_id"`
 }
 
+// failedMark is how the adapter of the wire says that a result is an error, which the wire cannot.
+const failedMark = "[the tool reports a failure]\n"
+
 // Request returns a body as a model in this process is asked.
 func (b *Body) Request() *llm.Request {
 	req := &llm.Request{}
@@ -46,7 +50,8 @@ func (b *Body) Request() *llm.Request {
 			req.System = m.Content
 			continue
 		case m.ToolCallID != "":
-			out.Text, out.Result = "", &llm.ToolResult{ID: m.ToolCallID, Text: m.Content}
+			text, failed := strings.CutPrefix(m.Content, failedMark)
+			out.Text, out.Result = "", &llm.ToolResult{ID: m.ToolCallID, Text: text, Error: failed}
 		}
 		req.Messages = append(req.Messages, out)
 	}
