@@ -209,13 +209,13 @@ func (m *machine) mayBeMissing(r *ledgertest.Request) bool {
 		return true
 	}
 	var n int
-	if _, err := fmt.Sscanf(r.About, "q%dq", &n); err != nil || m.questions[n].excused {
+	if _, err := fmt.Sscanf(r.About, "q%dq", &n); err != nil || m.questions[n].excused && !m.questions[n].lost {
 		return true
 	}
 	m.diary.mu.Lock()
 	defer m.diary.mu.Unlock()
 	for _, s := range m.diary.silences {
-		if s.life.String() == r.By && s.from.After(r.At.Add(-time.Second)) && s.from.Before(r.Over.Add(bookedWithin)) {
+		if s.life.String() == r.By && s.from.Before(r.Over.Add(bookedWithin)) && (s.to.IsZero() || s.to.After(r.At.Add(-time.Second))) {
 			return true
 		}
 	}

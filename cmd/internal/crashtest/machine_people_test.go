@@ -50,7 +50,7 @@ type question struct {
 	at      time.Time
 	heard   bool // an answer was seen
 	excused bool // /stop came while it was open
-	lost    bool // its loss was told (TestOutages)
+	lost    bool // its answer was given up, or its own loss was told (TestOutages)
 }
 
 // command is a message that is answered at once.

@@ -23,7 +23,7 @@ import (
 
 // tally is what the verdict counted.
 type tally struct {
-	questions, answered, excused, again           int
+	questions, answered, excused, again, lost     int
 	commands, ran, unknown, refused, doubtful     int
 	orders, presses, updates, lives, own, unasked int
 	verdict                                       verdict
@@ -33,10 +33,10 @@ type tally struct {
 
 func (s tally) String() string {
 	return fmt.Sprintf(`  %s
-  updates %d · questions %d: answered %d (%d more times, marked), ended by /stop %d · commands to the bot %d · presses %d
+  updates %d · questions %d: answered %d (%d more times, marked), ended by /stop %d, given up %d · commands to the bot %d · presses %d
   commands of the shell %d: ran %d, not allowed %d, outcome unknown %d, failed half-way %d · lives of processes %d, ended by themselves %d · 429s that no fault asked for %d · perhaps lost %d
   requests to the model %d, %d of them before the lane was taken · calls of the tool %d · of all of them counted %d, handed from process to process %d, at once %d`,
-		s.money, s.updates, s.questions, s.answered, s.again, s.excused, s.orders, s.presses, s.commands, s.ran, s.refused, s.unknown, s.doubtful, s.lives, s.own, s.unasked, s.untold,
+		s.money, s.updates, s.questions, s.answered, s.again, s.excused, s.lost, s.orders, s.presses, s.commands, s.ran, s.refused, s.unknown, s.doubtful, s.lives, s.own, s.unasked, s.untold,
 		s.verdict.model, len(s.verdict.early), s.verdict.tools, s.verdict.counted, s.verdict.passed, len(s.verdict.twice))
 }
 
@@ -44,8 +44,14 @@ func (s tally) String() string {
 func (m *machine) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, aftermath)
 	defer cancel()
-	last := ""
+	last, looked := "", time.Now()
 	for ctx.Err() == nil {
+		if time.Since(looked) > lossesEvery {
+			looked = time.Now()
+			if err := m.read(ctx, func(db persistence.Reader) error { return m.losses(ctx, db) }); err != nil {
+				m.t.Logf("losses not read: %v", err)
+			}
+		}
 		waits, err := m.waits(ctx)
 		if err == nil && waits == "" {
 			return nil
@@ -60,6 +66,40 @@ func (m *machine) settle(ctx context.Context) error {
 		pause(ctx, 250*time.Millisecond)
 	}
 	return fmt.Errorf("%s after the last fault this is still on its way: %s", aftermath, last)
+}
+
+// lossesEvery is how often it is looked whether what people wait for was given up.
+const lossesEvery = 5 * time.Second
+
+// losses excuses what was given up after as many requests without an answer as there may be. That people were told is
+// checked by lost.
+func (m *machine) losses(ctx context.Context, db persistence.Reader) error {
+	for _, p := range m.talkers {
+		rows, err := db.Rows(ctx, p.session(), manyRows)
+		if err != nil {
+			return err
+		}
+		m.mu.Lock()
+		for i := range rows {
+			r := &rows[i]
+			if r.State != bot.Unknown && r.State != bot.Dead || r.Unconfirmed <= resends || !r.Vital() {
+				continue
+			}
+			if found := answered.FindStringSubmatch(r.Content.Text); found != nil {
+				if n, err := strconv.Atoi(found[1]); err == nil && n < len(m.questions) && !m.questions[n].heard && !m.questions[n].excused {
+					m.questions[n].excused, m.questions[n].lost = true, true
+				}
+			}
+			for _, c := range m.commands {
+				if c.talker == p && !c.heard && replies[c.text].MatchString(r.Content.Text) {
+					c.heard = true
+					break
+				}
+			}
+		}
+		m.mu.Unlock()
+	}
+	return nil
 }
 
 // waits names what is still in progress; "" = nothing.
@@ -249,6 +289,8 @@ func (m *machine) judgeQuestion(q *question, answers []said, ran map[string]int)
 		}
 	}
 	switch {
+	case len(answers) == 0 && q.lost:
+		m.tally.lost++
 	case len(answers) == 0 && q.excused:
 		m.tally.excused++
 	case len(answers) == 0:
@@ -329,7 +371,7 @@ func (m *machine) replied() {
 		// what a /stop was about.
 		stopped := 0
 		for _, q := range m.questions {
-			if q.talker == p && q.excused {
+			if q.talker == p && q.excused && !q.lost {
 				stopped++
 			}
 		}
