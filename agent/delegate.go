@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -53,7 +54,7 @@ func (s *step) allowDelegation(call *tools.Call) *delegationWait {
 		child := s.childStep(call.ID, &task)
 		child.turn.Tools = s.turn.Tools.Narrow(
 			func(name string) bool { return name != call.Def.Name && task.Has(name) },
-			func(name string) string { return notGiven(name, call.Def.Name, task.Name) },
+			func(name string) reason.Reason { return notGiven(name, call.Def.Name, task.Name) },
 		)
 		out, err := child.workOnTask(ctx)
 		switch {
@@ -91,11 +92,11 @@ func (s *step) askNow(ctx context.Context, questions []tools.Question) error {
 }
 
 // notGiven says why a sub-agent cannot call a tool.
-func notGiven(name, delegating, agent string) string {
+func notGiven(name, delegating, agent string) reason.Reason {
 	if name == delegating {
-		return "A sub-agent cannot delegate: " + name + " is not a tool of " + agent + "."
+		return reason.New(reason.AgentDelegates, name, agent)
 	}
-	return "The tool " + name + " was not given to the sub-agent " + agent + "."
+	return reason.New(reason.ToolNotGiven, name, agent)
 }
 
 // childStep returns the step of a sub-agent. Without a task, it can only be closed.

@@ -1,6 +1,10 @@
 package tools
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/zephbot/zephbot/policy/reason"
+)
 
 // Set is a set of tools; *Registry is one, View another.
 type Set interface {
@@ -16,7 +20,7 @@ type Set interface {
 type Overlay struct {
 	takes func(name string) bool
 	added []Tool
-	why   func(name string) string // see Narrow; nil = nothing to say
+	why   func(name string) reason.Reason // see Narrow; nil = nothing to say
 }
 
 // NewOverlay returns an overlay. takes reports whether a tool is removed, by its name. It must always return the same

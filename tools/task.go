@@ -1,6 +1,10 @@
 package tools
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/zephbot/zephbot/policy/reason"
+)
 
 // Task is work that a call gives to a sub-agent: a model with a conversation of its own, which knows nothing but the
 // text, and has no more tools than the caller.
@@ -37,10 +41,10 @@ func (o *Origin) CallerID() string {
 
 // Narrow returns the overlay of a turn for part of its work: it removes what allowed refuses, tools that the turn adds
 // too. why says of a tool that was removed for that reason why it cannot be called. o may be nil.
-func (o *Overlay) Narrow(allowed func(name string) bool, why func(name string) string) *Overlay {
+func (o *Overlay) Narrow(allowed func(name string) bool, why func(name string) reason.Reason) *Overlay {
 	narrow := &Overlay{
 		takes: func(name string) bool { return !allowed(name) || o.Takes(name) },
-		why: func(name string) string {
+		why: func(name string) reason.Reason {
 			if !allowed(name) {
 				return why(name)
 			}
@@ -57,10 +61,10 @@ func (o *Overlay) Narrow(allowed func(name string) bool, why func(name string) s
 	return narrow
 }
 
-// Why says why a tool that the overlay removes cannot be called; "" = it is not permitted in the chat.
-func (o *Overlay) Why(name string) string {
+// Why says why a tool that the overlay removes cannot be called.
+func (o *Overlay) Why(name string) reason.Reason {
 	if o == nil || o.why == nil {
-		return ""
+		return reason.New(reason.ToolHidden, name)
 	}
 	return o.why(name)
 }

@@ -3,6 +3,7 @@ package tools_test
 import (
 	"testing"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/toolstest"
 )
@@ -20,7 +21,7 @@ func TestNarrow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	why := func(name string) string { return name + " is not yours" }
+	why := func(name string) reason.Reason { return reason.New(reason.ToolNotGiven, name, "scout") }
 	for _, c := range []struct {
 		overlay *tools.Overlay
 		allowed string
@@ -45,12 +46,13 @@ func TestNarrow(t *testing.T) {
 			if ok != has || name != "count" && narrow.Takes(name) == has {
 				t.Errorf("%s: %s is there: %t", c.allowed, name, ok)
 			}
-			if said := narrow.Why(name); (said == "") != (name == c.allowed) {
+			if said := narrow.Why(name); (said.Code == reason.ToolHidden) != (name == c.allowed) {
 				t.Errorf("%s: %s: %q", c.allowed, name, said)
 			}
 		}
 	}
-	if (*tools.Overlay)(nil).Why("echo") != "" || adds.Why("block") != "" {
+	hidden := reason.New(reason.ToolHidden, "echo")
+	if !(*tools.Overlay)(nil).Why("echo").Equal(hidden) || !adds.Why("echo").Equal(hidden) {
 		t.Error("a reason that nobody gave")
 	}
 }

@@ -109,18 +109,10 @@ func (j *judge) passCall(ctx context.Context, call *tools.Call) error {
 		doubtCall(call, verdict)
 		return nil
 	case strings.HasPrefix(verdict, denyPrefix):
-		return &tools.Error{
-			Category: tools.PolicyBlocked, Denied: true,
-			Message: "This call was refused by the safety check.",
-			Suggestion: "Do not try the same thing in another form. " +
-				"Find another way, or tell the user what you could not do.",
-		}
+		return tools.Refused(reason.New(reason.JudgeRefused), "Do not try the same thing in another form. "+
+			"Find another way, or tell the user what you could not do.")
 	default:
-		return &tools.Error{
-			Category: tools.PolicyBlocked, Denied: true,
-			Message:    "The safety check could not be made, so this call was not run.",
-			Suggestion: "Go on without it, or tell the user that it has to be tried again later.",
-		}
+		return tools.Refused(reason.New(reason.JudgeAbsent), "Go on without it, or tell the user that it has to be tried again later.")
 	}
 }
 

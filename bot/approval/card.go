@@ -43,7 +43,7 @@ func (b *Broker) questionCard(a *bot.Approval) (bot.Content, *bot.File, error) {
 		found = found.Add(more)
 		return render.Cut(text, noteLength)
 	}
-	c.Tool, c.Note, c.Suspicious = line(q.Tool), w.Note(lang, reason.Or(q.Note, q.EnglishNote).Map(line)), line(q.Suspicious)
+	c.Tool, c.Note, c.Suspicious = line(q.Tool), w.Said(lang, reason.Or(q.Note, q.EnglishNote).Map(line)), line(q.Suspicious)
 	c.Agent = line(q.Agent)
 	c.Found, found = found, visible.Found{}
 	c.Reason = w.Reason(lang, reasonOf(&q).Map(line))

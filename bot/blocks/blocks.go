@@ -81,7 +81,7 @@ func (l List) Blocked(session bot.SessionKey, caller string, all bool) []texts.B
 		here := (block.Session == "" || block.Session == string(session)) && (block.Caller == "" || block.Caller == caller)
 		if here || all {
 			list = append(list, texts.Blocked{
-				Tool: block.Tool, Reason: block.Reason,
+				Tool: block.Tool, Reason: block.Why(),
 				Left: block.Until.Sub(l.Keeper.Facts.Now()), Elsewhere: !here,
 			})
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/anomaly"
 )
@@ -53,8 +54,8 @@ func TestKeeper(t *testing.T) {
 		}
 		list()
 		now := time.Now().UTC()
-		one := tools.Block{Tool: "a:*", Reason: "r", Since: now, Until: now.Add(time.Minute), Times: 1}
-		two := tools.Block{Tool: "b", Session: "s", Caller: "telegram:1", Reason: "r", Since: now, Until: now.Add(time.Hour), Times: 2}
+		one := tools.Block{Tool: "a:*", Reason: reason.Plain("r"), Since: now, Until: now.Add(time.Minute), Times: 1}
+		two := tools.Block{Tool: "b", Session: "s", Caller: "telegram:1", Reason: reason.Plain("r"), Since: now, Until: now.Add(time.Hour), Times: 2}
 		check(k.Block(t.Context(), one))
 		check(k.Block(t.Context(), two))
 		check(k.Facts.Save(t.Context(), "c ", "{"))
@@ -92,8 +93,8 @@ func TestList(t *testing.T) {
 	now := time.Date(2026, 3, 4, 5, 0, 0, 0, time.UTC)
 	until := now.Add(time.Minute)
 	k := blocks.Keeper{Facts: facts.Bucket{Name: blocks.Bucket, Now: func() time.Time { return now }}}
-	l := blocks.List{Detector: known{{Tool: "a", Session: "s", Reason: "r", Until: until}, {Tool: "a", Session: "t", Until: until}, {Tool: "a", Session: "s", Caller: "telegram:2", Until: until}, {Tool: "b", Until: until}}, Keeper: k}
-	here := []texts.Blocked{{Tool: "a", Reason: "r", Left: time.Minute}, {Tool: "b", Left: time.Minute}}
+	l := blocks.List{Detector: known{{Tool: "a", Session: "s", Reason: reason.Plain("r"), Until: until}, {Tool: "a", Session: "t", Until: until}, {Tool: "a", Session: "s", Caller: "telegram:2", Until: until}, {Tool: "b", Until: until}}, Keeper: k}
+	here := []texts.Blocked{{Tool: "a", Reason: reason.Plain("r"), Left: time.Minute}, {Tool: "b", Left: time.Minute}}
 	if diff := cmp.Diff(here, l.Blocked("s", "telegram:1", false)); diff != "" {
 		t.Errorf("of the session (-want +got):\n%s", diff)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 var (
@@ -89,7 +90,7 @@ func setup(t *testing.T) *desk {
 	d.conversation = &command.Conversation{Store: d.store, Now: now}
 	d.status = &command.Status{Store: d.store, Admins: admins, Now: now, About: command.About{
 		Model:    func(bot.SessionKey) string { return "main/gpt" },
-		Sandbox:  "sandbox on",
+		Sandbox:  reason.New(reason.Sandbox).With(reason.New(reason.SandboxNone)),
 		Embedded: true,
 		Engine:   "PostgreSQL",
 		Version:  "1.2",
@@ -517,7 +518,7 @@ MCP servers: 1 of 2 connected`
 
 For admins:
 Everywhere: 0 working, 1 waiting for a decision, 2 messages in the queue, 0 not delivered yet, 0 perhaps lost
-Sandbox on
+Kernel sandbox: none
 Stores: PostgreSQL, counters in the process
 zephbot 1.2, up 3 hours`
 	if diff := cmp.Diff(want, d.answer(call("status", true))); diff != "" {

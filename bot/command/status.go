@@ -8,12 +8,13 @@ import (
 	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // About is what /status and /tools show.
 type About struct {
 	Model    func(session bot.SessionKey) string
-	Sandbox  string
+	Sandbox  reason.Reason
 	Embedded bool   // counters are kept in the process
 	Engine   string // of the database, as people call it
 	Version  string

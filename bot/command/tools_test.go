@@ -8,15 +8,16 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // blocks is one tool that failed too often.
 type blocks struct{ gone string }
 
 func (*blocks) Blocked(_ bot.SessionKey, _ string, all bool) []texts.Blocked {
-	list := []texts.Blocked{{Tool: "fetch", Reason: "8 of 10 calls failed", Left: 5 * time.Minute}}
+	list := []texts.Blocked{{Tool: "fetch", Reason: reason.Plain("8 of 10 calls failed"), Left: 5 * time.Minute}}
 	if all {
-		list = append(list, texts.Blocked{Tool: "grep", Reason: "it too", Left: 30 * time.Second, Elsewhere: true})
+		list = append(list, texts.Blocked{Tool: "grep", Reason: reason.Plain("it too"), Left: 30 * time.Second, Elsewhere: true})
 	}
 	return list
 }

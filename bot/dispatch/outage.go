@@ -8,6 +8,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // Limits for what is said while nothing can be stored. It is sent without the outbox, which needs the store.
@@ -45,7 +46,7 @@ func (o *outage) over() {
 }
 
 // advice is an error that says what an operator can do about a failed store.
-type advice interface{ Advice() string }
+type advice interface{ Advice() reason.Reason }
 
 // unstored tells people, once per chat and outage, that their messages could not be stored, and tells admins why.
 // Nothing is lost: the messages were not confirmed, so that the channel delivers them again. It says nothing if a

@@ -10,13 +10,14 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // fullDisk is what a store says that has no room.
 type fullDisk struct{}
 
-func (fullDisk) Error() string  { return "write /srv/data/zephbot.db: the disk is full" }
-func (fullDisk) Advice() string { return "the disk is full; free some space" }
+func (fullDisk) Error() string         { return "write /srv/data/zephbot.db: the disk is full" }
+func (fullDisk) Advice() reason.Reason { return reason.Plain("the disk is full; free some space") }
 
 // direct notes what is sent beside the outbox.
 type direct struct {

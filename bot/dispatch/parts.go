@@ -14,6 +14,7 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // Runner runs a turn (agent.Runner).
@@ -60,7 +61,7 @@ type Words interface { //nolint:interfacebloat // one source of sentences
 	// Unstored says that a message cannot be stored at the moment and is not lost.
 	Unstored(language string) string
 	// OutOfOrder tells an admin why nothing can be stored, and what to do.
-	OutOfOrder(language, advice string) string
+	OutOfOrder(language string, advice reason.Reason) string
 	Editing
 	// Broken says that a message could not be handled because of an internal error.
 	Broken(language, request string) string

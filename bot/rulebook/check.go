@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -53,7 +53,7 @@ func (b *Book) Check(ctx context.Context, chain Chain, call *tools.Call) (Decisi
 	_, err := chain.Execute(ctx, call)
 	var args map[string]any
 	if jsonErr := json.Unmarshal(call.Args, &args); jsonErr != nil && call.Trail.Effect == "" {
-		return Decision{}, mistakenf("the arguments are not a JSON object: %w", jsonErr)
+		return Decision{}, mistaken(reason.New(reason.NotJSONObject, jsonErr.Error()))
 	}
 	_, registered := b.deps.Tools.Lookup(call.Tool)
 	effect := cmp.Or(call.Trail.Effect, string(policy.Allow))
@@ -82,14 +82,14 @@ func (b *Book) checkToolName(tool string) error {
 		for _, d := range b.deps.Servers.Tools(server) {
 			names = append(names, d.Name)
 		}
-		text := fmt.Sprintf("%q names no tool of the server %s", tool, server)
+		why := reason.New(reason.NamesNoToolOf, strconv.Quote(tool), server)
 		if near, ok := nearest.Nearest(tool, names); ok {
-			text += " (did you mean " + near + "?)"
+			why = why.With(reason.New(reason.DidYouMean, near))
 		}
-		return mistakenf("%s", text)
+		return mistaken(why)
 	}
-	if problem, sure := b.deps.Problem(tool); problem != "" && sure {
-		return mistakenf("%s", problem)
+	if problem, sure := b.deps.Problem(tool); problem.Known() && sure {
+		return mistaken(problem)
 	}
 	return nil
 }
@@ -134,37 +134,15 @@ func (a Answers) Command(ctx context.Context, call *turn.Call) (turn.Effect, err
 	}
 	effect, why, err := a.Check(ctx, msg, call.Session, tool, []byte(strings.TrimSpace(args)))
 	if err != nil {
-		return call.ReplyText(w.Said(msg.Language, err.Error()) + "\n" + w.PolicyHelp(msg.Language)), nil //nolint:nilerr // a reply
+		return call.ReplyText(w.Said(msg.Language, reason.OfError(err)) + "\n" + w.PolicyHelp(msg.Language)), nil //nolint:nilerr // a reply
 	}
 	return call.ReplyText(w.PolicyDecision(msg.Language, effect, &why)), nil
 }
 
-// Status lists the rules in force, one line per table.
-func (a Answers) Status() []string {
+// Status returns which rules are in force.
+func (a Answers) Status() *texts.Rules {
 	d := &a.Book.deps
-	s := d.Policy.Status()
-	on := func(enabled bool, rules int) string {
-		if !enabled {
-			return "off"
-		}
-		return fmt.Sprintf("%d rules", rules)
-	}
-	lines := []string{
-		"autonomy " + string(s.Level),
-		fmt.Sprintf("permissions %d rules for %d tools", s.PermissionRules, s.PermissionTools),
-		"tools.policy " + on(s.Enabled, s.PolicyRules),
-		"tools.authorization " + on(s.Authorization, s.AuthorizationRules),
-	}
-	if s.Enabled {
-		lines[2] += fmt.Sprintf(", %s, else %s", s.Evaluation, s.Default)
-		if s.File != "" {
-			lines[2] += ", from " + s.File
-		}
-	}
-	if d.Judged {
-		lines = append(lines, "adversarial policy on")
-	}
-	return append(lines, "sandbox "+d.Sandbox)
+	return &texts.Rules{Status: d.Policy.Status(), Judged: d.Judged, Sandbox: d.Sandbox}
 }
 
 // Check returns what would be decided about a call of the person who asks, in the conversation where the question is
@@ -173,7 +151,7 @@ func (a Answers) Check(
 	ctx context.Context, msg *bot.Message, session bot.SessionKey, tool string, args []byte,
 ) (effect string, why texts.Refusal, err error) {
 	if !json.Valid(args) {
-		return "", why, mistakenf("these arguments are not JSON: %s", strings.TrimSpace(string(args)))
+		return "", why, mistaken(reason.New(reason.NotJSON, strings.TrimSpace(string(args))))
 	}
 	lane, err := a.Book.deps.Store.Lane(ctx, session)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
@@ -45,11 +45,11 @@ type Runner interface {
 // Deps are the dependencies of a Book. All but Store and Judged are required.
 type Deps struct {
 	Policy   *policy.Set
-	Off      bool   // tools.enabled is false: every call is refused
-	Judged   bool   // a model also judges calls
-	Confined bool   // the kernel restricts what a command can access
-	Reading  bool   // the kernel can keep a command from changing anything (sandbox.Level.Reading)
-	Sandbox  string // what the kernel enforces, for people
+	Off      bool          // tools.enabled is false: every call is refused
+	Judged   bool          // a model also judges calls
+	Confined bool          // the kernel restricts what a command can access
+	Reading  bool          // the kernel can keep a command from changing anything (sandbox.Level.Reading)
+	Sandbox  reason.Reason // what the kernel enforces, for people
 	Commands workspace.Places
 	Files    workspace.Places
 	Runner   Runner
@@ -59,7 +59,7 @@ type Deps struct {
 	Env      func() []string // names of the process's variables
 	// Problem reports what is wrong with the name of a tool, as far as the configuration knows; sure means that it
 	// cannot be right.
-	Problem func(tool string) (problem string, sure bool)
+	Problem func(tool string) (problem reason.Reason, sure bool)
 	// Trust returns how far the source of a call is trusted; nil = completely.
 	Trust func(call *tools.Call) policy.Trust
 	// Level is the autonomy level of a call where its conversation has a stricter one than the rules; nil = never.
@@ -198,4 +198,4 @@ type mistake struct{ error }
 // Unwrap makes it an ErrMistaken.
 func (m mistake) Unwrap() []error { return []error{ErrMistaken, m.error} }
 
-func mistakenf(format string, args ...any) error { return mistake{fmt.Errorf(format, args...)} }
+func mistaken(why reason.Reason) error { return mistake{&reason.Error{Reason: why}} }

@@ -17,6 +17,7 @@ import (
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/rulebook"
+	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/act"
@@ -85,9 +86,11 @@ func setup(t *testing.T, change func(*rulebook.Deps)) world {
 	}
 	w := world{dir: dir, store: bottest.New(), bars: &bars{}}
 	deps := rulebook.Deps{
-		Policy: rules, Confined: true, Reading: true, Sandbox: "full", Commands: places, Files: places, Runner: w.bars, Tools: registry, Servers: hosts{"known": "a", "other": "b"},
+		Policy: rules, Confined: true, Reading: true, Sandbox: reason.Plain("full"), Commands: places, Files: places, Runner: w.bars, Tools: registry, Servers: hosts{"known": "a", "other": "b"},
 		Store: w.store, Env: func() []string { return []string{"HOME"} }, Now: time.Now, Log: zerolog.Nop(),
-		Problem: func(tool string) (string, bool) { return "no such tool as " + tool, tool == "typo" },
+		Problem: func(tool string) (reason.Reason, bool) {
+			return reason.Plain("no such tool as " + tool), tool == "typo"
+		},
 	}
 	if change != nil {
 		change(&deps)
@@ -302,7 +305,7 @@ func TestAnswers(t *testing.T) {
 			return tools.ErrProbed
 		})
 	}}
-	status := strings.Join(a.Status(), "\n")
+	status := texts.Words{}.PolicyStatus("en", a.Status())
 	for _, line := range []string{"autonomy supervised", "tools.policy off", "tools.authorization off", "adversarial policy on", "sandbox full"} {
 		if !strings.Contains(status, line) {
 			t.Errorf("no %q in\n%s", line, status)

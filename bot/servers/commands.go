@@ -5,11 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/mcp"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
@@ -70,7 +70,7 @@ func (d *Handler) checkProposal(call *turn.Call, id string, target []string) err
 	server, err := d.parseServer(id, target)
 	if err == nil && !d.knowsServer(id) {
 		if err = d.deps.Client.Check(server); err != nil {
-			err = errors.New(errorSentence(err))
+			err = &reason.Error{Reason: errorSentence(err)}
 		}
 	}
 	switch {
@@ -78,7 +78,7 @@ func (d *Handler) checkProposal(call *turn.Call, id string, target []string) err
 	case !isURL(target[0]) && !d.deps.Programs:
 		err = errors.New(d.deps.Words.ServerPrograms(call.Message.Language))
 	case d.knowsServer(id):
-		err = fmt.Errorf("there is a server %s already; /mcp remove %s takes it away", id, id)
+		err = reason.Err(reason.ServerTaken, id, id)
 	case d.deps.Nobody:
 		err = errors.New(d.deps.Words.ServerNobody(call.Message.Language))
 	default:
@@ -145,7 +145,7 @@ func (d *Handler) parseServer(id string, target []string) (mcp.Server, error) {
 	first := target[0]
 	if isURL(first) {
 		if len(target) > 1 {
-			return server, errors.New("nothing may follow the URL")
+			return server, reason.Err(reason.URLFollowed)
 		}
 		server.URL = first
 		return server, nil
@@ -163,7 +163,7 @@ func (d *Handler) Pending(ctx context.Context, language, id string) (string, []t
 	w := d.deps.Words
 	p, err := d.deps.Client.Pending(ctx, id)
 	if err != nil {
-		return "", nil, errors.New(errorSentence(err))
+		return "", nil, &reason.Error{Reason: errorSentence(err)}
 	}
 	list := make([]texts.ServerChange, len(p.Changes))
 	for i, c := range p.Changes {
@@ -201,10 +201,10 @@ func shownLines(w texts.Words, language string, s mcp.Shown) []string {
 }
 
 // errorSentence returns an error in words for people: the client's explanation if there is one, else the error's own text.
-func errorSentence(err error) string {
+func errorSentence(err error) reason.Reason {
 	var e *guard.Error
-	if errors.As(err, &e) && e.Message != "" {
-		return e.Message + " (" + string(e.Code) + ")"
+	if why := reason.OfError(err); why.Code != "" || !errors.As(err, &e) || e.Message == "" {
+		return why
 	}
-	return err.Error()
+	return reason.Plain(e.Message + " (" + string(e.Code) + ")")
 }

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools/mcp/oauth"
 )
 
@@ -45,7 +45,7 @@ func (d *Handler) signedInAt(ctx context.Context, call *turn.Call, id, address s
 		return nil, err
 	}
 	if len(jobs) == 0 {
-		return nil, errors.New(errorSentence(problem))
+		return nil, &reason.Error{Reason: errorSentence(problem)}
 	}
 	var facts []bot.Fact
 	for _, job := range jobs {

@@ -12,6 +12,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/approve"
 	"github.com/zephbot/zephbot/tools/mcp"
@@ -120,7 +121,7 @@ func (d *Handler) prepareJob(ctx context.Context, call *turn.Call, j *Job) error
 	switch j.Verb {
 	case "remove":
 		if !st.Dynamic {
-			return errors.New("it is in the configuration; remove it there")
+			return reason.Err(reason.ServerConfigured)
 		}
 		j.Count = len(st.Tools)
 	case "accept":

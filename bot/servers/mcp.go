@@ -9,6 +9,7 @@ import (
 	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // ErrNoServer means that no server has the id.
@@ -62,7 +63,7 @@ func (d *Handler) refuseCommand(call *turn.Call, id string, err error) turn.Effe
 	case errors.Is(err, ErrNoServer):
 		return call.ReplyText(w.ServerUnknown(language, id))
 	default:
-		return call.ReplyText(w.ServerFailed(language, id, err.Error()))
+		return call.ReplyText(w.ServerFailed(language, id, reason.OfError(err)))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools/approve"
 	"github.com/zephbot/zephbot/tools/mcp"
 )
@@ -41,7 +42,7 @@ func (d *Handler) performJob(ctx context.Context, j Job) {
 		case !d.takeJob(ctx, &j):
 			return
 		case isFinal(a.State):
-			d.deleteJob(ctx, j, d.auditLine(j, a.By, blockedError(errors.New("it was not approved: "+string(a.State)))))
+			d.deleteJob(ctx, j, d.auditLine(j, a.By, blockedError(&reason.Error{Reason: reason.Reason{Code: reason.ServerUnapproved, Detail: string(a.State)}})))
 			return
 		}
 		by = a.By

@@ -4,7 +4,6 @@ package servers
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/zephbot/zephbot/bot/moves"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/approve"
 )
@@ -118,7 +118,7 @@ func (d *Handler) startBeside(work func(ctx context.Context)) error {
 	d.aside.Lock()
 	defer d.aside.Unlock()
 	if d.asideCtx == nil {
-		return errors.New("the service is stopping")
+		return reason.Err(reason.ServiceStops)
 	}
 	ctx := d.asideCtx
 	d.asideWork.Go(func() { work(ctx) })

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools/mcp"
 	"github.com/zephbot/zephbot/tools/mcp/oauth"
 )
@@ -56,7 +57,7 @@ func (s *SignIns) showLink(ctx context.Context, server, link string) error {
 	ask := s.ask[server]
 	s.mu.Unlock()
 	if ask == nil {
-		return errors.New("nobody began this sign-in")
+		return reason.Err(reason.SignInUnasked)
 	}
 	return ask(ctx, link)
 }
@@ -75,7 +76,7 @@ func (s *SignIns) endSignIn(server string, err error) {
 func (d *Handler) maySignIn(id string) error {
 	in := d.deps.SignIns
 	if in == nil || !in.Wanted(id) {
-		return errors.New("it requires no sign-in; oauth.enabled in its configuration enables that")
+		return reason.Err(reason.SignInUnwanted)
 	}
 	if st, ok := in.manager.Status(id); ok && st.State == oauth.Waiting {
 		return waitingAlready(id)
@@ -96,7 +97,7 @@ func (d *Handler) mayBegin(ctx context.Context, id string) error {
 
 // waitingAlready is why a sign-in does not begin while another one waits.
 func waitingAlready(id string) error {
-	return errors.New("a sign-in to " + id + " is waiting already; open the link that was sent")
+	return reason.Err(reason.SignInWaits, id)
 }
 
 // signIn runs /mcp signin ID: it begins a sign-in, which shows the link and reports its result. A sign-in that waits
@@ -115,7 +116,7 @@ func (d *Handler) signIn(ctx context.Context, j Job) (waits bool) {
 			err = errors.New(w.Late(language))
 			fallthrough
 		case err != nil:
-			d.finishJob(ctx, j, w.ServerFailed(language, j.ID, err.Error()), nil)
+			d.finishJob(ctx, j, w.ServerFailed(language, j.ID, reason.OfError(err)), nil)
 			return false
 		}
 	}

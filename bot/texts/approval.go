@@ -8,6 +8,8 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/visible"
+	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // Card is what an approval question shows in addition to the command itself.
@@ -230,13 +232,36 @@ func (w Words) AdminsClear(language string) string { return w.in(language).Decis
 // AdminsStore answers somebody who may not store rules.
 func (w Words) AdminsStore(language string) string { return w.in(language).Policy.AdminsStore }
 
+// Rules are the rules in force.
+type Rules struct {
+	policy.Status
+	Judged  bool          // a model judges calls
+	Sandbox reason.Reason // what the kernel enforces
+}
+
 // PolicyStatus answers /policy status.
-func (w Words) PolicyStatus(language string, lines []string) string {
-	said := []string{w.in(language).Policy.Head}
-	for _, line := range lines {
-		said = append(said, w.Said(language, line))
+func (w Words) PolicyStatus(language string, r *Rules) string {
+	b := w.in(language).Policy
+	policy, authorization := b.Status.PolicyOff, b.Status.AuthorizationOff
+	if r.Enabled {
+		policy = fmt.Sprintf(b.Status.Policy, r.PolicyRules, r.Evaluation, r.Default)
 	}
-	return strings.Join(said, "\n")
+	if r.Enabled && r.File != "" {
+		policy += fmt.Sprintf(b.Status.From, visible.Name(r.File))
+	}
+	if r.Authorization {
+		authorization = fmt.Sprintf(b.Status.Authorization, r.AuthorizationRules)
+	}
+	said := []string{
+		b.Head,
+		fmt.Sprintf(b.Status.Autonomy, r.Level),
+		fmt.Sprintf(b.Status.Permissions, r.PermissionRules, r.PermissionTools),
+		policy, authorization,
+	}
+	if r.Judged {
+		said = append(said, b.Status.Judged)
+	}
+	return strings.Join(append(said, fmt.Sprintf(b.Status.Sandbox, w.Said(language, r.Sandbox))), "\n")
 }
 
 // PolicyDecision answers /policy check.
@@ -246,7 +271,7 @@ func (w Words) PolicyDecision(language, effect string, why *Refusal) string {
 	if text := w.refused(language, why); text != "" {
 		lines = append(lines, text)
 	}
-	return strings.Join(append(lines, fmt.Sprintf(b.Policy.Rule, w.Said(language, why.Rule))), "\n")
+	return strings.Join(append(lines, fmt.Sprintf(b.Policy.Rule, w.rule(language, why.Rule))), "\n")
 }
 
 // PolicyHelp says how /policy is used.

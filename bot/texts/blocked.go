@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot/visible"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // Blocked is a tool that was blocked for a while because it failed too often.
 type Blocked struct {
 	Tool      string
-	Reason    string
+	Reason    reason.Reason
 	Left      time.Duration
 	Elsewhere bool // in another conversation
 }
@@ -25,7 +26,7 @@ func (w Words) ToolsBlocked(language string, list []Blocked) string {
 		if t.Elsewhere {
 			left += ", " + b.Blocked.Elsewhere
 		}
-		lines = append(lines, "• "+visible.Name(t.Tool)+" – "+w.Said(language, visible.Name(t.Reason))+" ("+left+")")
+		lines = append(lines, "• "+visible.Name(t.Tool)+" – "+w.Said(language, t.Reason.Map(visible.Name))+" ("+left+")")
 	}
 	return strings.Join(lines, "\n")
 }

@@ -42,9 +42,6 @@ type book struct {
 	Privacy   privacyBook
 
 	Reason map[reason.Code]string // why calls are allowed, asked about or refused
-
-	// English sentences of tools in this language; nil = this is English
-	reasons func() *phrases
 }
 
 // endedBook is why a turn ended without an answer.
@@ -132,7 +129,19 @@ type policyBook struct {
 	Head, Help                        string
 	Rule                              string // name
 	Effects                           map[string]string
-	SomeRefusal                       string // of a tool: what is not in the table of its sentences
+	Status                            rulesBook
+}
+
+// rulesBook is which rules are in force.
+type rulesBook struct {
+	Autonomy                    string // level
+	Permissions                 string // rules, tools
+	PolicyOff, AuthorizationOff string
+	Policy                      string // rules, evaluation, default
+	From                        string // file
+	Authorization               string // rules
+	Judged                      string
+	Sandbox                     string // what the kernel enforces
 }
 
 // commandBook is what commands answer.

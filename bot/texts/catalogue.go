@@ -44,7 +44,7 @@ func read(files fs.FS) *shelf {
 	if err != nil {
 		s.problems = append(s.problems, err.Error())
 	}
-	standard, known := s.file(files, languages.Standard, nil, nil)
+	standard := s.file(files, languages.Standard, nil)
 	s.books[languages.Standard] = standard
 	for _, name := range names {
 		tag := strings.TrimSuffix(name, ".toml")
@@ -54,16 +54,13 @@ func read(files fs.FS) *shelf {
 		if len(tag) != 2 {
 			s.problems = append(s.problems, name+": a file is named by the two letters of its language (ISO 639-1)")
 		}
-		b, reasons := s.file(files, tag, standard, known)
-		b.reasons = sync.OnceValue(func() *phrases { return newPhrases(reasons) })
-		s.books[tag] = b
+		s.books[tag] = s.file(files, tag, standard)
 	}
 	return s
 }
 
-// file reads a language, and what its table of reasons says. standard and known are these of English; nil for English
-// itself.
-func (s *shelf) file(files fs.FS, tag string, standard *book, known map[string]string) (*book, map[string]string) {
+// file reads a language. standard is the book of English; nil for English itself.
+func (s *shelf) file(files fs.FS, tag string, standard *book) *book {
 	r := &reader{tag: tag}
 	content := map[string]any{}
 	data, err := fs.ReadFile(files, tag+".toml")
@@ -77,11 +74,9 @@ func (s *shelf) file(files fs.FS, tag string, standard *book, known map[string]s
 	if standard != nil {
 		same = reflect.ValueOf(*standard)
 	}
-	reasons := r.reasons(content, known)
-	delete(content, "reasons")
 	r.fill("", reflect.ValueOf(b).Elem(), same, content)
 	s.problems = append(s.problems, r.problems...)
-	return b, reasons
+	return b
 }
 
 // reader fills a book with what a file says. What the file lacks, or has with other gaps, is taken from English.
@@ -220,31 +215,6 @@ func (r *reader) forms(at string, to, known reflect.Value, said any) {
 	r.unknown(at, table)
 }
 
-// reasons returns the table of sentences of the policy and of tools.
-func (r *reader) reasons(content map[string]any, known map[string]string) map[string]string {
-	list := map[string]string{}
-	for sentence, said := range r.table("reasons", content["reasons"]) {
-		text, ok := said.(string)
-		_, used := known[sentence]
-		switch {
-		case !ok || !slices.Equal(gap.FindAllString(sentence, -1), gap.FindAllString(text, -1)):
-			r.problem("reasons: %q must have the same gaps in the same order: %v", sentence, said)
-		case known == nil && text != sentence:
-			r.problem("reasons: %q is a sentence of the program and cannot be said in other words here", sentence)
-		case known != nil && !used:
-			r.problem("reasons: %q is no sentence in English", sentence)
-		default:
-			list[sentence] = text
-		}
-	}
-	for sentence := range known {
-		if _, ok := list[sentence]; !ok {
-			r.problem("reasons: %q is missing", sentence)
-		}
-	}
-	return list
-}
-
 // verb is a gap of a sentence: %s, or %[2]s for what is second in English.
 var verb = regexp.MustCompile(`%(?:\[(\d+)\])?([^a-zA-Z%\[]*[a-zA-Z%])`)
 
@@ -267,7 +237,7 @@ func verbs(text string) map[string]string {
 }
 
 // inner is the gap of a reason inside another one.
-var inner = regexp.MustCompile(`\{[:.+]?of\}`)
+var inner = regexp.MustCompile(`\{[:.+~]?of\}`)
 
 // edges says whether a text begins and ends with space: such a text is a part of a sentence.
 func edges(text string) [2]bool {

@@ -10,7 +10,7 @@ import (
 // not exported.
 func Drafts() bool {
 	for field := range reflect.TypeFor[book]().Fields() {
-		if !field.IsExported() && field.Name != "reasons" {
+		if !field.IsExported() {
 			return true
 		}
 	}

@@ -1,15 +1,11 @@
 package texts_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -47,7 +43,7 @@ func TestReason(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", tt.why, got, tt.want)
 		}
 	}
-	if got := w.Note("de", reason.Notes(reason.New(reason.OfServer, "x"), reason.Trust("untrusted"), reason.New(reason.ServerSaysDoubtful).With(reason.New(reason.HintReads), reason.New(reason.HintOpen)))); got !=
+	if got := w.Said("de", reason.Notes(reason.New(reason.OfServer, "x"), reason.Trust("untrusted"), reason.New(reason.ServerSaysDoubtful).With(reason.New(reason.HintReads), reason.New(reason.HintOpen)))); got !=
 		"Server x · nicht vertrauenswürdig · Der Server sagt: er liest nur, er erreicht andere Systeme. Er ist nicht vertrauenswürdig." {
 		t.Error(got)
 	}
@@ -81,7 +77,7 @@ func TestReasonsHaveSentences(t *testing.T) {
 		}
 	}
 	word := regexp.MustCompile(`[A-Za-z]+`)
-	same := []reason.Code{reason.Name, reason.Note, reason.OfServer, reason.TextUnparsed} // in every language
+	same := []reason.Code{reason.Name, reason.Note, reason.OfServer, reason.TextUnparsed, reason.SandboxHas, reason.SandboxWhy} // in every language
 	used := map[string]bool{}
 	for _, name := range word.FindAllString(source.String(), -1) {
 		used[strings.ToLower(name)] = true
@@ -103,108 +99,23 @@ func TestReasonsHaveSentences(t *testing.T) {
 	}
 }
 
-func TestSandboxElsewhere(t *testing.T) {
+func TestSaid(t *testing.T) {
 	t.Parallel()
-	level := "kernel sandbox: Landlock ABI 5 + seccomp + a root of its own; but the processes of a command share the table of the machine, modes, owners and times of files outside can be changed (only Linux has one, this is x)"
+	level := reason.New(reason.Sandbox).With(
+		reason.New(reason.SandboxHas).With(reason.Plain("Landlock ABI 5"), reason.Plain("seccomp"), reason.New(reason.SandboxRoot)),
+		reason.New(reason.SandboxLacks).With(reason.New(reason.SandboxTable), reason.New(reason.SandboxModes)),
+		reason.New(reason.SandboxWhy).With(reason.New(reason.SandboxLinux, "x")),
+	)
 	want := "Sandbox des Kernels: Landlock ABI 5 + seccomp + eigenes Wurzelverzeichnis; aber die Prozesse eines Befehls sind in der Tabelle der Maschine, Rechte, Besitzer und Zeiten von Dateien außerhalb sind änderbar (die hat nur Linux, das hier ist x)"
 	if got := w.Said("de", level); got != want {
 		t.Errorf("%q", got)
 	}
-	if got := w.Said("de", "sandbox "+level); got != "Sandbox: "+want {
+	taken := reason.New(reason.ServerTaken, "files", "files")
+	if got := w.ServerFailed("es", "files", taken); got != "files no funciona: ya hay un servidor files; /mcp remove files lo quita" {
 		t.Errorf("%q", got)
 	}
-	if got := w.ServerFailed("es", "files", "there is a server files already; /mcp remove files takes it away"); got != "files no funciona: ya hay un servidor files; /mcp remove files lo quita" {
+	near := reason.New(reason.NamesNoTool, `"raed"`).With(reason.New(reason.DidYouMean, "read"))
+	if got := w.Said("de", near); got != `"raed" ist der Name keines Werkzeugs (war read gemeint?)` {
 		t.Errorf("%q", got)
-	}
-	if got := w.Said("de", "tools.policy.rules[0]"); got != "tools.policy.rules[0]" {
-		t.Errorf("a name: %q", got)
-	}
-}
-
-// text is a string as the source builds it, with x for the parts that are not written there.
-func text(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.BasicLit:
-		if s, err := strconv.Unquote(e.Value); err == nil {
-			return s
-		}
-	case *ast.BinaryExpr:
-		return text(e.X) + text(e.Y)
-	}
-	return "x"
-}
-
-// TestEveryRefusalIsTranslated looks into the source of the tools: why they refuse a file or an address, whoever asks.
-func TestEveryRefusalIsTranslated(t *testing.T) {
-	t.Parallel()
-	found := 0
-	for _, from := range []struct {
-		files, function string
-		argument        int
-	}{{"../../tools/file/*.go", "refused", 1}, {"../../policy/netrule/*.go", "refuse", 1}} {
-		files, err := filepath.Glob(from.files)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range files {
-			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ast.Inspect(file, func(n ast.Node) bool {
-				call, ok := n.(*ast.CallExpr)
-				if !ok || len(call.Args) <= from.argument {
-					return true
-				}
-				if function, ok := call.Fun.(*ast.Ident); !ok || function.Name != from.function {
-					return true
-				}
-				sentence := strings.ReplaceAll(text(call.Args[from.argument]), "%s", `"x"`)
-				if sentence == "x" {
-					return true
-				}
-				found++
-				for _, l := range w.Languages()[1:] {
-					if w.Said(l, sentence) == sentence {
-						t.Errorf("%s: %q is not in [reasons] of languages/%s.toml", name, sentence, l)
-					}
-				}
-				return true
-			})
-		}
-	}
-	if found < 25 {
-		t.Errorf("only %d refusals found", found)
-	}
-}
-
-// TestEveryOutageIsTranslated looks into the source of the store: what it says of a database that is out of order.
-func TestEveryOutageIsTranslated(t *testing.T) {
-	t.Parallel()
-	file, err := parser.ParseFile(token.NewFileSet(), "../../persistence/sql/errors.go", nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := 0
-	ast.Inspect(file, func(n ast.Node) bool {
-		f, ok := n.(*ast.FuncDecl)
-		if !ok || f.Name.Name != "sqliteReason" {
-			return true
-		}
-		ast.Inspect(f.Body, func(n ast.Node) bool {
-			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && text(lit) != "" {
-				found++
-				for _, l := range w.Languages()[1:] {
-					if got := w.OutOfOrder(l, text(lit)); strings.Contains(got, text(lit)) {
-						t.Errorf("%q is not in [reasons] of languages/%s.toml", text(lit), l)
-					}
-				}
-			}
-			return true
-		})
-		return false
-	})
-	if found < 10 {
-		t.Errorf("only %d reasons found", found)
 	}
 }

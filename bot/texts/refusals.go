@@ -2,7 +2,6 @@ package texts
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/zephbot/zephbot/bot/render"
@@ -24,6 +23,7 @@ const argsLength = 200
 type whyBook struct {
 	Button, Nothing string
 	Rule, Cure      string            // which
+	Rules           map[string]string // what rules are called that are no rules of the configuration
 	Cures           map[string]string // what would allow calls that rules with this beginning refuse
 	Tool            string            // the cure where no rule decided
 	Config          string            // the cure of any other rule
@@ -43,32 +43,27 @@ func (w Words) Why(language string, list []Refusal) string {
 		args, _ := w.Visible(language).Line(r.Args)
 		lines := []string{"⛔ " + strings.TrimSpace(named(r.Tool)+" "+render.Cut(args, argsLength)), render.Cut(w.refused(language, &r), ruleLength)}
 		if r.Rule != "" {
-			lines = append(lines, fmt.Sprintf(b.Rule, w.Said(language, w.seen(language, r.Rule))))
+			lines = append(lines, fmt.Sprintf(b.Rule, w.rule(language, r.Rule)))
 		}
 		parts[i] = strings.Join(append(lines, fmt.Sprintf(b.Cure, b.cureOf(r.Rule))), "\n")
 	}
 	return strings.Join(parts, "\n\n")
 }
 
-// byTool are the rules whose reason is what a tool says.
-var byTool = []string{"", "not possible"}
-
 // refused says why a call was refused, in words of the policy or of the tool.
 func (w Words) refused(language string, r *Refusal) string {
 	if r.Reason.Code != "" {
 		return w.Reason(language, r.Reason.Map(func(s string) string { return w.shown(language, s) }))
 	}
-	b, english := w.in(language), w.shown(language, r.Reason.Detail)
-	if b.reasons == nil || english == "" {
-		return english
+	return w.shown(language, r.Reason.Detail)
+}
+
+// rule says which rule decided.
+func (w Words) rule(language, rule string) string {
+	if said, ok := w.in(language).Refusals.Rules[rule]; ok {
+		return said
 	}
-	if text, ok := b.reasons().say(english); ok {
-		return text
-	}
-	if slices.Contains(byTool, r.Rule) {
-		return b.Policy.SomeRefusal
-	}
-	return english
+	return w.seen(language, rule)
 }
 
 // cureOf says what would allow what a rule refuses.

@@ -50,7 +50,7 @@ func (w Words) Servers(language string, list []Server) string {
 		if word, ok := b.Servers.States[s.State]; ok {
 			state = word
 		}
-		line := fmt.Sprintf("• %s · %s · %s · %s", visible.Name(s.ID), state, b.Servers.Tools.say(s.Tools), reason.Trust(s.Trust).In(w.in(language).Reason))
+		line := fmt.Sprintf("• %s · %s · %s · %s", visible.Name(s.ID), state, b.Servers.Tools.say(s.Tools), w.Said(language, reason.Trust(s.Trust)))
 		if s.Problem != "" {
 			line += " · " + visible.Name(s.Problem)
 		}
@@ -111,8 +111,8 @@ func (w Words) ServerAdded(language, id string, tools int) string {
 }
 
 // ServerFailed says why something with a server did not work.
-func (w Words) ServerFailed(language, id, problem string) string {
-	return fmt.Sprintf(w.in(language).Servers.Failed, visible.Name(id), w.Said(language, visible.Controls(problem)))
+func (w Words) ServerFailed(language, id string, problem reason.Reason) string {
+	return fmt.Sprintf(w.in(language).Servers.Failed, visible.Name(id), w.Said(language, problem.Map(visible.Controls)))
 }
 
 // ServerRemoved answers /mcp remove.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/visible"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // Status is what /status shows.
@@ -27,7 +28,7 @@ type Connected struct{ Connected, All int }
 // Details are what /status shows to admins in addition.
 type Details struct {
 	Counts  bot.Counts
-	Sandbox string // as in the log
+	Sandbox reason.Reason // as in the log
 	// Previews says whether questions about commands show what they would do; "" = no command can be run.
 	Previews Previews
 	// Embedded is true if the counters are kept in the process. Paths on the disk concern only the operator.
@@ -112,7 +113,7 @@ func (w Words) details(b *book, language string, d *Details) []string {
 	lines := []string{
 		b.Commands.HelpAdmin,
 		fmt.Sprintf(b.Status.All, d.Counts.Running, d.Counts.Parked, d.Counts.Queued, d.Counts.Undelivered, d.Counts.Lost),
-		capital(w.Said(language, visible.Name(d.Sandbox))),
+		w.Reason(language, d.Sandbox.Map(visible.Name)),
 	}
 	switch d.Previews {
 	case PreviewsShown:

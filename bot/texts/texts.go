@@ -13,6 +13,7 @@ import (
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/visible"
 	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // Words are the bot's sentences in the reader's language. The zero value is ready; methods are safe for concurrent use.
@@ -172,14 +173,8 @@ func (w Words) Filtered(language string) string { return w.in(language).Notices.
 func (w Words) Unstored(language string) string { return w.in(language).Notices.Unstored }
 
 // OutOfOrder tells an admin why nothing can be stored, and what to do.
-func (w Words) OutOfOrder(language, advice string) string {
-	b := w.in(language)
-	if b.reasons != nil {
-		if text, ok := b.reasons().say(advice); ok {
-			advice = text
-		}
-	}
-	return fmt.Sprintf(b.Notices.OutOfOrder, advice)
+func (w Words) OutOfOrder(language string, advice reason.Reason) string {
+	return fmt.Sprintf(w.in(language).Notices.OutOfOrder, w.Said(language, advice))
 }
 
 // Away says that the model does not answer and that the message is kept.

@@ -17,6 +17,7 @@ import (
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/bot/visible"
+	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
@@ -80,7 +81,7 @@ func everything(l string) map[string][]string {
 		"CardHead": {w.CardHead(l, card), w.CardHead(l, full)}, "CardFoot": {w.CardFoot(l, full)}, "CardHint": {w.CardHint(l, card), w.CardHint(l, full)}, "Buttons": {once, session, deny},
 		"Decided":      {decided(bot.Approved, bot.Once), decided(bot.Approved, bot.Session), decided(bot.Approved, bot.Always), decided(bot.Approved, bot.Cleared), decided(bot.Denied, ""), decided(bot.Expired, ""), decided(bot.Withdrawn, "")},
 		"AlwaysButton": {w.AlwaysButton(l)}, "ClearButton": {w.ClearButton(l)}, "AdminsClear": {w.AdminsClear(l)}, "StoreHead": {w.StoreHead(l)}, "StoreFoot": {w.StoreFoot(l)}, "AdminsStore": {w.AdminsStore(l)}, "StoreButtons": {store, back},
-		"PolicyStatus": {w.PolicyStatus(l, []string{"a"})}, "PolicyDecision": {w.PolicyDecision(l, "ask", &texts.Refusal{Rule: "r", Reason: reason.Plain("why")}), w.PolicyDecision(l, "deny", &texts.Refusal{Rule: "r"})}, "PolicyHelp": {w.PolicyHelp(l)},
+		"PolicyStatus": {w.PolicyStatus(l, &texts.Rules{}), w.PolicyStatus(l, &texts.Rules{Status: policy.Status{Enabled: true, Authorization: true, File: "f"}, Judged: true, Sandbox: reason.Plain("x")})}, "PolicyDecision": {w.PolicyDecision(l, "ask", &texts.Refusal{Rule: "r", Reason: reason.Plain("why")}), w.PolicyDecision(l, "deny", &texts.Refusal{Rule: "r"})}, "PolicyHelp": {w.PolicyHelp(l)},
 		"NotYours": {w.NotYours(l, "Ann"), w.NotYours(l, "")}, "NotYourself": {w.NotYourself(l)}, "WhyOffer": {w.WhyOffer(l, at)}, "WhyNoted": {w.WhyNoted(l)}, "WhyLate": {w.WhyLate(l)}, "VoteOthers": {w.VoteOthers(l)},
 		"Visible": {w.Visible(l).Blanks, w.Visible(l).Lines}, "Already": {w.Already(l, bot.Approval{State: bot.Denied, ByName: "Ann", Decided: at})},
 		"UnknownQuestion": {w.UnknownQuestion(l)}, "NoQuestion": {w.NoQuestion(l)}, "OneQuestion": {w.OneQuestion(l, "akun")}, "WhichQuestion": {w.WhichQuestion(l, []string{"akun", "bero"})},
@@ -115,9 +116,9 @@ func everything(l string) map[string][]string {
 	m["Summed"], m["LeftOut"], m["Retold"] = []string{w.Summed(l)}, []string{w.LeftOut(l)}, []string{w.Retold(l)}
 	maps.Copy(m, memories(l))
 	m["Reason"] = []string{w.Reason(l, reason.New(reason.NoRule, "`x`"))}
-	m["Said"] = []string{w.Said(l, "this program is not set up as its own helper"), w.Said(l, "\"x\" names no tool (did you mean y?)")}
-	m["Note"] = []string{w.Note(l, reason.Notes(reason.New(reason.InWorkspace), reason.New(reason.WithoutNetwork), reason.Plain("x")))}
-	m["Unstored"], m["OutOfOrder"] = []string{w.Unstored(l)}, []string{w.OutOfOrder(l, "the disk is full; free some space, nothing was stored")}
+	m["Said"] = []string{w.Said(l, reason.New(reason.SandboxHelper)), w.Said(l, reason.Notes(reason.New(reason.InWorkspace), reason.New(reason.WithoutNetwork), reason.Plain("x")))}
+
+	m["Unstored"], m["OutOfOrder"] = []string{w.Unstored(l)}, []string{w.OutOfOrder(l, reason.New(reason.DiskFull))}
 	m["Servers"] = []string{w.Servers(l, nil), w.Servers(l, []texts.Server{
 		{ID: "a", State: "connected", Tools: 1, Trust: "untrusted", Changed: []string{"x"}}, {ID: "b", State: "new state", Trust: "trusted", Problem: "why", Fit: 2, Of: 3, Budget: 4},
 	})}
@@ -126,14 +127,14 @@ func everything(l string) map[string][]string {
 	m["ServerConnecting"], m["ServerAdded"] = []string{w.ServerConnecting(l, "a")}, []string{w.ServerAdded(l, "a", 1), w.ServerAdded(l, "a", 2)}
 	m["SignInAgain"], m["Late"] = []string{w.SignInAgain(l)}, []string{w.Late(l)}
 	m["SignIn"] = []string{w.SignIn(l, "a", "https://x")}
-	m["ServerFailed"], m["ServerRemoved"] = []string{w.ServerFailed(l, "a", "why")}, []string{w.ServerRemoved(l, "a", 3)}
+	m["ServerFailed"], m["ServerRemoved"] = []string{w.ServerFailed(l, "a", reason.Plain("why"))}, []string{w.ServerRemoved(l, "a", 3)}
 	m["ServerAccepted"] = []string{w.ServerAccepted(l, "a", nil), w.ServerAccepted(l, "a", []string{"x"})}
 	m["ServerUnknown"], m["ServerAway"] = []string{w.ServerUnknown(l, "a")}, []string{w.ServerAway(l, "a")}
 	m["ServerBack"], m["ServerWaits"] = []string{w.ServerBack(l, "a", 2)}, []string{w.ServerWaits(l, "a", []string{"x"}, []string{"y"}, true)}
 	m["ServerPending"] = []string{w.ServerPending(l, "a", "", nil), w.ServerPending(l, "a", "c", []texts.ServerChange{{Now: []string{"x"}, New: true}})}
 	m["ServerPrograms"], m["ServerNobody"], m["ServerLong"] = []string{w.ServerPrograms(l)}, []string{w.ServerNobody(l)}, []string{w.ServerLong(l)}
 	m["ServerAdd"] = []string{w.ServerAdd(l, texts.ServerProposal{ID: "a", Program: []string{"x", "y"}, Env: []string{"E"}, Holds: "h"}), w.ServerAdd(l, texts.ServerProposal{ID: "a", URL: "u"})}
-	m["ToolsBlocked"] = []string{w.ToolsBlocked(l, []texts.Blocked{{Tool: "x", Reason: "y", Left: time.Hour}, {Tool: "z", Reason: "y", Elsewhere: true}})}
+	m["ToolsBlocked"] = []string{w.ToolsBlocked(l, []texts.Blocked{{Tool: "x", Reason: reason.Plain("y"), Left: time.Hour}, {Tool: "z", Reason: reason.Plain("y"), Elsewhere: true}})}
 	m["ToolBlocked"] = []string{w.ToolBlocked(l, "x", 10*time.Minute)}
 	m["ToolBlockedFor"] = []string{w.ToolBlockedFor(l, "x", "Ben", 10*time.Minute)}
 	aside := []texts.SetAside{{Provider: "main", Model: "m", Tool: "mcp:x", Reason: "bad"}, {Provider: "main", Model: "m"}}
@@ -147,7 +148,7 @@ func everything(l string) map[string][]string {
 	for _, lane := range []bot.Lane{{}, {Turn: "t", State: bot.Running}, {Turn: "t", State: bot.Parked}, {Turn: "t", State: bot.Waiting}} {
 		m["Status"] = append(m["Status"], w.Status(l, texts.Status{Model: "gpt", Lane: lane, Since: time.Minute}), w.Status(l, texts.Status{
 			Model: "gpt", Lane: lane, Waiting: 2, Tools: []string{"bash"}, Fenced: true, Servers: texts.Connected{Connected: 1, All: 2},
-			Details: &texts.Details{Sandbox: "x", Embedded: lane.Turn == "", Engine: "SQLite", Filters: texts.Filtered{In: 10, Out: 1}, Version: "1", Up: time.Hour},
+			Details: &texts.Details{Sandbox: reason.Plain("x"), Embedded: lane.Turn == "", Engine: "SQLite", Filters: texts.Filtered{In: 10, Out: 1}, Version: "1", Up: time.Hour},
 		}))
 	}
 	for _, p := range []texts.Previews{texts.PreviewsShown, texts.PreviewsCannot, texts.PreviewsOff} {
@@ -155,7 +156,7 @@ func everything(l string) map[string][]string {
 	}
 	for _, state := range []string{"ok", "slow", "away", "read-only", "refused"} {
 		m["Status"] = append(m["Status"], w.Status(l, texts.Status{Model: "gpt", Details: &texts.Details{
-			Sandbox: "x", Redis: &texts.Redis{State: state, For: time.Minute}, Version: "1", Up: time.Hour,
+			Sandbox: reason.Plain("x"), Redis: &texts.Redis{State: state, For: time.Minute}, Version: "1", Up: time.Hour,
 		}}))
 	}
 	for _, name := range w.Names() {

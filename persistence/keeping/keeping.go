@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // ErrClosed is returned by Apply after Close.
@@ -20,9 +21,9 @@ var ErrBuried = errors.New("other processes have declared this one dead and take
 // Unavailable says that the database does not work, independent of the Change. Nothing was changed.
 type Unavailable struct {
 	Path   string
-	Op     string // what was attempted: "open", "read", "commit"
-	Reason string // a sentence for people, including what to do
-	Err    error  // of the driver; nil = none
+	Op     string        // what was attempted: "open", "read", "commit"
+	Reason reason.Reason // for people, including what to do
+	Err    error         // of the driver; nil = none
 }
 
 // Error implements error.
@@ -35,7 +36,7 @@ func (u *Unavailable) Error() string {
 }
 
 // Advice says what is wrong and what to do, without paths.
-func (u *Unavailable) Advice() string { return u.Reason }
+func (u *Unavailable) Advice() reason.Reason { return u.Reason }
 
 // Unwrap gives the driver's error.
 func (u *Unavailable) Unwrap() error { return u.Err }

@@ -5,6 +5,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // Schema is the schema version of a database and the one that this program needs.
@@ -48,14 +50,14 @@ func SchemaOf(place string, found int64, steps []Step) (Schema, error) {
 
 // Newer is the error for a database whose schema this program does not know.
 func Newer(place string, found, known int64) *Unavailable {
-	return &Unavailable{Path: place, Op: "open", Reason: fmt.Sprintf(
+	return &Unavailable{Path: place, Op: "open", Reason: reason.Plain(fmt.Sprintf(
 		"it was written by a newer version of the program (schema %d, this one knows %d); "+
-			"start the newer version, or restore a backup made before it", found, known)}
+			"start the newer version, or restore a backup made before it", found, known))}
 }
 
 // Older is the error for reading a database whose schema is too old for this program.
 func Older(place string, found, known int64) *Unavailable {
-	return &Unavailable{Path: place, Op: "read", Reason: fmt.Sprintf(
+	return &Unavailable{Path: place, Op: "read", Reason: reason.Plain(fmt.Sprintf(
 		"it was written by an older version of the program (schema %d, this one needs %d); "+
-			"start the service once, or run zephbot migrate", found, known)}
+			"start the service once, or run zephbot migrate", found, known))}
 }

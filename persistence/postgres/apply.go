@@ -9,6 +9,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/state"
 	"github.com/zephbot/zephbot/persistence/keeping"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // meetings is how often a Change can conflict with faster ones before it is given up.
@@ -111,7 +112,7 @@ func (t *try) repeat(ctx context.Context, what fate, err error) error {
 		if t.met++; t.met > meetings {
 			return &keeping.Unavailable{
 				Path: t.store.where, Op: "write",
-				Reason: "too many others change the same rows; nothing was stored", Err: err,
+				Reason: reason.Plain("too many others change the same rows; nothing was stored"), Err: err,
 			}
 		}
 		return nil
@@ -223,6 +224,6 @@ func (t *try) look(ctx context.Context, w *write) (made bool, err error) {
 func (s *Store) doubt(err error) error {
 	return &keeping.Unavailable{
 		Path: s.where, Op: "commit", Err: err,
-		Reason: "the connection to the server was lost while a change was being stored; it may have been stored",
+		Reason: reason.Plain("the connection to the server was lost while a change was being stored; it may have been stored"),
 	}
 }

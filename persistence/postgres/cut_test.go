@@ -121,7 +121,7 @@ func TestAServerThatIsAwayForAMomentIsWaitedFor(t *testing.T) {
 func unavailable(t *testing.T, what string, err error, want string) {
 	t.Helper()
 	failed, ok := errors.AsType[*keeping.Unavailable](err)
-	if !ok || !strings.Contains(failed.Advice(), want) {
+	if !ok || !strings.Contains(failed.Advice().String(), want) {
 		t.Errorf("%s: %v, want *keeping.Unavailable that says %q", what, err, want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/zephbot/zephbot/persistence/keeping"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // Codes raised by the schema's function must. PostgreSQL does not use class ZB.
@@ -93,8 +94,8 @@ func isLost(err error) bool {
 const buriedText = "another zephbot has taken over this one's work, because this one was not heard from for a while " +
 	"or the other was started in parallel; restart this one"
 
-// reason says what is wrong with the server; "" if the request is at fault.
-func reason(err error) string {
+// serverReason says what is wrong with the server; "" if the request is at fault.
+func serverReason(err error) string {
 	code := codeOf(err)
 	switch code {
 	case readOnlyServer:
@@ -132,8 +133,8 @@ func unavailable(where, op string, err error) error {
 	if codeOf(err) == codeOusted {
 		err = fmt.Errorf("%w: %w", keeping.ErrBuried, err)
 	}
-	if text := reason(err); text != "" {
-		return &keeping.Unavailable{Path: where, Op: op, Reason: text, Err: err}
+	if text := serverReason(err); text != "" {
+		return &keeping.Unavailable{Path: where, Op: op, Reason: reason.Plain(text), Err: err}
 	}
 	return err
 }

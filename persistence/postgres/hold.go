@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/zephbot/zephbot/persistence/keeping"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // life is how long a process counts as alive after its last beat, unless Options.Life says otherwise. Together with two
@@ -127,7 +128,7 @@ func enlist(ctx context.Context, r *reader, options *Options) (*hold, error) {
 		case err == nil && ctx.Err() != nil:
 			err = ctx.Err()
 		case err == nil:
-			err = &keeping.Unavailable{Path: r.where, Op: "open", Reason: refused}
+			err = &keeping.Unavailable{Path: r.where, Op: "open", Reason: reason.Plain(refused)}
 		}
 		h.disconnect(ctx)
 		return nil, unavailable(r.where, "open", err)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/persistence/keeping"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 const (
@@ -141,12 +142,12 @@ func (r *reader) supported(ctx context.Context) error {
 	case version < minVersion:
 		return &keeping.Unavailable{
 			Path: r.where, Op: "open",
-			Reason: fmt.Sprintf("the server is PostgreSQL %d, and 14 or later is needed", version/10000),
+			Reason: reason.Plain(fmt.Sprintf("the server is PostgreSQL %d, and 14 or later is needed", version/10000)),
 		}
 	case encoding != "UTF8":
 		return &keeping.Unavailable{
 			Path: r.where, Op: "open",
-			Reason: "the encoding of the database is " + encoding + "; create one with the encoding UTF8",
+			Reason: reason.Plain("the encoding of the database is " + encoding + "; create one with the encoding UTF8"),
 		}
 	}
 	return nil

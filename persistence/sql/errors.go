@@ -9,6 +9,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/zephbot/zephbot/persistence/keeping"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // Unavailable says that the database does not work; see keeping.Unavailable.
@@ -16,30 +17,30 @@ type Unavailable = keeping.Unavailable
 
 // sqliteReason explains an SQLite result code (sqlite.org/rescode.html); "" if one Change is at fault, not the
 // database.
-func sqliteReason(code int) string {
+func sqliteReason(code int) reason.Code {
 	switch code & 0xff {
 	case sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH:
 		return ""
 	case sqlite3.SQLITE_FULL:
-		return "the disk is full; free some space, nothing was stored"
+		return reason.DiskFull
 	case sqlite3.SQLITE_READONLY:
-		return "the database cannot be written; check owner and permissions of the file and its directory"
+		return reason.DatabaseReadOnly
 	case sqlite3.SQLITE_CORRUPT:
-		return "the database is damaged; stop the program and restore a backup"
+		return reason.DatabaseDamaged
 	case sqlite3.SQLITE_NOTADB:
-		return "the file is not a database; move it away or restore a backup"
+		return reason.DatabaseForeign
 	case sqlite3.SQLITE_IOERR:
-		return "the disk reports an error; check the disk"
+		return reason.DiskFails
 	case sqlite3.SQLITE_CANTOPEN:
-		return "the file cannot be opened; check that the directory exists and may be written"
+		return reason.DatabaseUnopened
 	case sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
-		return "access to the database is denied; check owner and permissions of the file"
+		return reason.DatabaseDenied
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return "another program holds the database; close it"
+		return reason.DatabaseBusy
 	case sqlite3.SQLITE_NOMEM:
-		return "there is not enough memory"
+		return reason.MemoryShort
 	default:
-		return "the database failed"
+		return reason.DatabaseFailed
 	}
 }
 
@@ -51,11 +52,11 @@ func (d *dialect) wrapError(op string, err error) error {
 	case err == nil, errors.As(err, &already):
 		return err
 	case errors.As(err, &failed):
-		if reason := sqliteReason(failed.Code()); reason != "" {
-			return &Unavailable{Path: d.path, Op: op, Reason: reason, Err: err}
+		if why := sqliteReason(failed.Code()); why != "" {
+			return &Unavailable{Path: d.path, Op: op, Reason: reason.New(why), Err: err}
 		}
 	case errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone):
-		return &Unavailable{Path: d.path, Op: op, Reason: "the connection to the database was lost", Err: err}
+		return &Unavailable{Path: d.path, Op: op, Reason: reason.New(reason.DatabaseLost), Err: err}
 	}
 	return err
 }

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // markSuffix is added to the name of the database for the file with its high-water mark.
@@ -51,7 +53,7 @@ func (g *guard) openMark(ctx context.Context, q *queries) error {
 	case err != nil:
 		return &Unavailable{
 			Path: g.path + markSuffix, Op: "read",
-			Reason: "the high-water mark cannot be read; check the file", Err: err,
+			Reason: reason.Plain("the high-water mark cannot be read; check the file"), Err: err,
 		}
 	case known != g.id:
 		return g.missingError("it is not the database that was here before")
@@ -61,7 +63,7 @@ func (g *guard) openMark(ctx context.Context, q *queries) error {
 	if g.mark, err = os.OpenFile(g.path+markSuffix, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return &Unavailable{
 			Path: g.path + markSuffix, Op: "open",
-			Reason: "the high-water mark cannot be written; check the directory and its permissions", Err: err,
+			Reason: reason.Plain("the high-water mark cannot be written; check the directory and its permissions"), Err: err,
 		}
 	}
 	g.storeMark()
@@ -87,9 +89,9 @@ func (g *guard) recountCommits(ctx context.Context, q *queries) error {
 }
 
 func (g *guard) missingError(what string) *Unavailable {
-	return &Unavailable{Path: g.path, Op: "open", Reason: what + ": its file or the one ending in -wal was removed, " +
+	return &Unavailable{Path: g.path, Op: "open", Reason: reason.Plain(what + ": its file or the one ending in -wal was removed, " +
 		"emptied or replaced. Put the files back, or restore a backup; to continue with what is there, " +
-		"knowing that messages may be lost, remove the file ending in " + markSuffix}
+		"knowing that messages may be lost, remove the file ending in " + markSuffix)}
 }
 
 // checkFiles checks the files of the database before a commit. It costs three system calls.
@@ -113,13 +115,13 @@ func (g *guard) checkFiles() error {
 		default:
 			return &Unavailable{
 				Path: g.path + suffix, Op: "look at",
-				Reason: "the file cannot be read; check the directory and its permissions", Err: err,
+				Reason: reason.Plain("the file cannot be read; check the directory and its permissions"), Err: err,
 			}
 		}
 		g.lost = &Unavailable{
 			Path: g.path + suffix, Op: "write",
-			Reason: "the file " + what + " while the service was using it; nothing is stored any more. " +
-				"Stop what did it and restart the service: it reports then whether something is lost",
+			Reason: reason.Plain("the file " + what + " while the service was using it; nothing is stored any more. " +
+				"Stop what did it and restart the service: it reports then whether something is lost"),
 		}
 		return g.lost
 	}

@@ -208,7 +208,7 @@ func TestFullAndBack(t *testing.T) {
 	big.Facts[0].Value = strings.Repeat("x", 1<<20)
 	_, err := store.Apply(t.Context(), big)
 	var full *sql.Unavailable
-	if !errors.As(err, &full) || !strings.Contains(full.Advice(), "disk is full") || strings.Contains(full.Advice(), "/") {
+	if !errors.As(err, &full) || !strings.Contains(full.Advice().String(), "disk is full") || strings.Contains(full.Advice().String(), "/") {
 		t.Fatalf("got %v", err)
 	}
 	// The failure dropped the connection, and its limit with it: the next commit finds room, and Healthy makes one to

@@ -70,7 +70,7 @@ func TestReadersKnowTheSchema(t *testing.T) {
 	refuses := func(want string) {
 		t.Helper()
 		_, err := sql.OpenReader(t.Context(), path)
-		if u, ok := errors.AsType[*sql.Unavailable](err); !ok || !strings.Contains(u.Advice(), want) {
+		if u, ok := errors.AsType[*sql.Unavailable](err); !ok || !strings.Contains(u.Advice().String(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

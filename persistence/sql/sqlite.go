@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	"github.com/pressly/goose/v3"
+
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 const (
@@ -85,7 +87,7 @@ func (d *dialect) openPools(ctx context.Context) (pools, error) {
 	if err := d.prepare(); err != nil {
 		return pools{}, &Unavailable{
 			Path: d.path, Op: "open",
-			Reason: "the file cannot be created; check the directory and its permissions", Err: err,
+			Reason: reason.Plain("the file cannot be created; check the directory and its permissions"), Err: err,
 		}
 	}
 	write, err := sql.Open(d.driver, d.dsn(false))

@@ -1,6 +1,10 @@
 package netrule
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"github.com/zephbot/zephbot/policy/reason"
+)
 
 // block is a range of addresses that are not public.
 type block struct {
@@ -72,11 +76,11 @@ func special6() []block {
 // 6to4, Teredo, ISATAP). For IPv6, it accepts only 2000::/3. The error is an *[Error] of [KindPrivate].
 func CheckAddr(a netip.Addr) error {
 	private := func(name string) error {
-		return refuse(KindPrivate, "The address is not a public one.", a.String()+": "+name)
+		return refuse(KindPrivate, reason.AddressPrivate, a.String()+": "+name)
 	}
 	switch {
 	case !a.IsValid():
-		return refuse(KindPrivate, "The address is not a public one.", "no address")
+		return refuse(KindPrivate, reason.AddressPrivate, "no address")
 	case a.Zone() != "":
 		return private("scoped")
 	}

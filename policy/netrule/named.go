@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // Named decides about addresses that a configured server names, such as that of its authorization server. They are
@@ -27,7 +29,7 @@ func (n Named) CheckURL(u *url.URL) error {
 		return n.CheckAddr(checked.Hostname(), portNumber(checked), addr)
 	}
 	if here(checked.Hostname()) && !here(n.Server.Hostname()) {
-		return refuse(KindPrivate, "The address is not a public one.", checked.Hostname())
+		return refuse(KindPrivate, reason.AddressPrivate, checked.Hostname())
 	}
 	return nil
 }

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/idna"
+
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // Kind says which rule refused. The values are those of block_reason in the egress log, and "url" for a text that is
@@ -33,9 +35,9 @@ const (
 // Error is a refusal.
 type Error struct {
 	Kind Kind
-	// Reason is one sentence for the model and for people. It never contains a resolved address, a name from a list or
-	// another internal name.
-	Reason string
+	// Reason is for the model and for people. It never contains a resolved address, a name from a list or another
+	// internal name.
+	Reason reason.Reason
 	// Detail is for the log only.
 	Detail string
 }
@@ -43,9 +45,9 @@ type Error struct {
 // Error returns reason and detail, for the log.
 func (e *Error) Error() string {
 	if e.Detail == "" {
-		return e.Reason
+		return e.Reason.String()
 	}
-	return e.Reason + " (" + e.Detail + ")"
+	return e.Reason.String() + " (" + e.Detail + ")"
 }
 
 // maxURL is the maximum length of a URL in bytes.
@@ -98,33 +100,33 @@ func CheckURL(raw string, o Options) (*url.URL, error) {
 	return u, nil
 }
 
-func refuse(kind Kind, reason, detail string) *Error {
-	return &Error{Kind: kind, Reason: reason, Detail: detail}
+func refuse(kind Kind, why reason.Code, detail string) *Error {
+	return &Error{Kind: kind, Reason: reason.New(why), Detail: detail}
 }
 
 // parse refuses what url.Parse and a browser would read differently.
 func parse(raw string, allowHTTP bool) (*url.URL, error) {
 	switch {
 	case raw == "":
-		return nil, refuse(KindURL, "The URL is empty.", "")
+		return nil, refuse(KindURL, reason.URLEmpty, "")
 	case len(raw) > maxURL:
-		return nil, refuse(KindURL, "The URL is too long.", strconv.Itoa(len(raw))+" bytes")
+		return nil, refuse(KindURL, reason.URLLong, strconv.Itoa(len(raw))+" bytes")
 	case !utf8.ValidString(raw) || strings.ContainsFunc(raw, forbidden):
-		return nil, refuse(KindURL, "The URL contains white space, a backslash or a control character.", "")
+		return nil, refuse(KindURL, reason.URLCharacters, "")
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, refuse(KindURL, "The URL cannot be parsed.", err.Error())
+		return nil, refuse(KindURL, reason.URLUnparsed, err.Error())
 	}
 	switch {
 	case u.Scheme == "":
-		return nil, refuse(KindScheme, "The URL must begin with https://.", "no scheme")
+		return nil, refuse(KindScheme, reason.URLSchemeless, "no scheme")
 	case u.Scheme != "https" && (u.Scheme != "http" || !allowHTTP):
-		return nil, refuse(KindScheme, "Only https URLs are allowed.", "scheme "+strconv.Quote(u.Scheme))
+		return nil, refuse(KindScheme, reason.URLScheme, "scheme "+strconv.Quote(u.Scheme))
 	case u.Opaque != "" || u.Host == "":
-		return nil, refuse(KindURL, "The URL has no host.", "")
+		return nil, refuse(KindURL, reason.URLHostless, "")
 	case u.User != nil:
-		return nil, refuse(KindURL, "A URL with a user name or password is not allowed.", "")
+		return nil, refuse(KindURL, reason.URLUser, "")
 	}
 	return u, nil
 }
@@ -141,7 +143,7 @@ func portOf(u *url.URL) (string, error) {
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 {
-		return "", refuse(KindURL, "The port of the URL is not between 1 and 65535.", "port "+strconv.Quote(port))
+		return "", refuse(KindURL, reason.URLPort, "port "+strconv.Quote(port))
 	}
 	return strconv.FormatUint(n, 10), nil
 }
@@ -152,7 +154,7 @@ func hostOf(u *url.URL) (string, netip.Addr, error) {
 	if strings.HasPrefix(u.Host, "[") {
 		addr, err := netip.ParseAddr(host)
 		if err != nil || addr.Zone() != "" || !addr.Is6() {
-			return "", netip.Addr{}, refuse(KindURL, "The address in the URL is not a plain IPv6 address.",
+			return "", netip.Addr{}, refuse(KindURL, reason.URLUnusualAddress,
 				strconv.Quote(host))
 		}
 		return addr.String(), addr, nil
@@ -169,7 +171,7 @@ func hostOf(u *url.URL) (string, netip.Addr, error) {
 	// Only the plain notation is accepted.
 	addr, err := netip.ParseAddr(name)
 	if err != nil {
-		return "", netip.Addr{}, refuse(KindPrivate, "An address must be written as four decimal numbers.",
+		return "", netip.Addr{}, refuse(KindPrivate, reason.URLUnusualNumbers,
 			strconv.Quote(name))
 	}
 	return name, addr, nil
@@ -187,7 +189,7 @@ func numeric(label string) bool {
 // and validates it.
 func canonicalName(host string) (string, error) {
 	bad := func(detail string) error {
-		return refuse(KindURL, "The host name in the URL is not valid.", detail)
+		return refuse(KindURL, reason.HostInvalid, detail)
 	}
 	name := strings.ToLower(host)
 	if !ascii(host) || strings.Contains("."+name, ".xn--") {
@@ -235,11 +237,11 @@ func checkPublic(host string, addr netip.Addr) error {
 		return CheckAddr(addr)
 	}
 	if !strings.Contains(host, ".") {
-		return refuse(KindPrivate, "The host name is not a public one: it has no domain.", strconv.Quote(host))
+		return refuse(KindPrivate, reason.HostWithoutDomain, strconv.Quote(host))
 	}
 	for _, suffix := range privateSuffixes() {
 		if strings.HasSuffix(host, suffix) {
-			return refuse(KindPrivate, "The host name belongs to a private network.", strconv.Quote(host))
+			return refuse(KindPrivate, reason.HostPrivate, strconv.Quote(host))
 		}
 	}
 	return nil
@@ -260,10 +262,10 @@ func checkLists(host string, isAddr bool, o Options) error {
 	for _, p := range o.DeniedDomains {
 		hit, err := matchDomain(p, host)
 		if err != nil {
-			return refuse(KindBadConfig, "The list of denied domains is wrong, so nothing may be fetched.", err.Error())
+			return refuse(KindBadConfig, reason.DeniedDomainsWrong, err.Error())
 		}
 		if hit {
-			return refuse(KindDenied, "This domain is denied.", "")
+			return refuse(KindDenied, reason.DomainDenied, "")
 		}
 	}
 	if len(o.AllowedDomains) == 0 {
@@ -273,13 +275,13 @@ func checkLists(host string, isAddr bool, o Options) error {
 	for _, p := range o.AllowedDomains {
 		hit, err := matchDomain(p, host)
 		if err != nil {
-			return refuse(KindBadConfig, "The list of allowed domains is wrong, so nothing may be fetched.",
+			return refuse(KindBadConfig, reason.AllowedDomainsWrong,
 				err.Error())
 		}
 		listed = listed || hit
 	}
 	if !listed || isAddr {
-		return refuse(KindUnlisted, "This domain is not on the list of allowed domains.", "")
+		return refuse(KindUnlisted, reason.DomainUnlisted, "")
 	}
 	return nil
 }

@@ -174,14 +174,14 @@ func TestErrorTellsNoInternals(t *testing.T) {
 	if !errors.As(err, &refused) {
 		t.Fatalf("got %v", err)
 	}
-	if strings.Contains(refused.Reason, "secret") || refused.Error() != refused.Reason {
-		t.Errorf("reason %q, error %q", refused.Reason, refused.Error())
+	if strings.Contains(refused.Reason.String(), "secret") || refused.Error() != refused.Reason.String() {
+		t.Errorf("reason %q, error %q", refused.Reason.String(), refused.Error())
 	}
 	if !errors.As(netrule.CheckAddr(netip.MustParseAddr("10.1.2.3")), &refused) {
 		t.Fatal("10.1.2.3 passed")
 	}
-	if strings.Contains(refused.Reason, "10.1") || !strings.Contains(refused.Error(), "10.1.2.3: private use") {
-		t.Errorf("reason %q, error %q", refused.Reason, refused.Error())
+	if strings.Contains(refused.Reason.String(), "10.1") || !strings.Contains(refused.Error(), "10.1.2.3: private use") {
+		t.Errorf("reason %q, error %q", refused.Reason.String(), refused.Error())
 	}
 }
 

@@ -3,6 +3,8 @@ package netrule
 import (
 	"net/url"
 	"strings"
+
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // Normal converts a checked URL to the normal form of RFC 3986, section 6.2: no unnecessary escapes, no dot segments, no
@@ -20,7 +22,7 @@ func Normal(u *url.URL) (*url.URL, error) {
 	}
 	n, err := url.Parse(raw)
 	if err != nil {
-		return nil, &Error{Kind: KindURL, Reason: "The URL cannot be parsed.", Detail: err.Error()}
+		return nil, &Error{Kind: KindURL, Reason: reason.New(reason.URLUnparsed), Detail: err.Error()}
 	}
 	return n.ResolveReference(n), nil // resolving an absolute URL removes its dot segments
 }

@@ -155,6 +155,109 @@ const (
 	HintRepeatable      Code = "hint_repeatable"
 	HintOpen            Code = "hint_open"
 	HintClosed          Code = "hint_closed"
+
+	// Why a stage or a tool refuses a call.
+	ToolNotGiven      Code = "tool_not_given"
+	AgentDelegates    Code = "agent_delegates"
+	NoConversation    Code = "no_conversation"
+	ToolFails         Code = "tool_fails"
+	CallsFailed       Code = "calls_failed"
+	NobodyToAsk       Code = "nobody_to_ask"
+	JudgeRefused      Code = "judge_refused"
+	JudgeAbsent       Code = "judge_absent"
+	OffLimits         Code = "off_limits"
+	MayNotRead        Code = "may_not_read"
+	OutsideDirectory  Code = "outside_directory"
+	LinkedNotWritten  Code = "linked_not_written"
+	LinkedNotRead     Code = "linked_not_read"
+	LinkLeadsOut      Code = "link_leads_out"
+	HoldsDirectory    Code = "holds_directory"
+	HoldsService      Code = "holds_service"
+	NotCopied         Code = "not_copied"
+	CopyMayNotRead    Code = "copy_may_not_read"
+	CopyNotRegular    Code = "copy_not_regular"
+	CopyLeadsOut      Code = "copy_leads_out"
+	HidesCredential   Code = "hides_credential"
+	DirectoryReplaced Code = "directory_replaced"
+	DirectoryMoved    Code = "directory_moved"
+	FilesChanged      Code = "files_changed"
+	ShuttingDown      Code = "shutting_down"
+	RunsFull          Code = "runs_full"
+	RunsFullForOne    Code = "runs_full_for_one"
+
+	// Why an address is refused.
+	URLRefused          Code = "url_refused"
+	AddressPrivate      Code = "address_private"
+	URLEmpty            Code = "url_empty"
+	URLLong             Code = "url_long"
+	URLCharacters       Code = "url_characters"
+	URLUnparsed         Code = "url_unparsed"
+	URLSchemeless       Code = "url_schemeless"
+	URLScheme           Code = "url_scheme"
+	URLHostless         Code = "url_hostless"
+	URLUser             Code = "url_user"
+	URLPort             Code = "url_port"
+	URLUnusualAddress   Code = "url_unusual_address"
+	URLUnusualNumbers   Code = "url_unusual_numbers"
+	HostInvalid         Code = "host_invalid"
+	HostWithoutDomain   Code = "host_without_domain"
+	HostPrivate         Code = "host_private"
+	DeniedDomainsWrong  Code = "denied_domains_wrong"
+	AllowedDomainsWrong Code = "allowed_domains_wrong"
+	DomainDenied        Code = "domain_denied"
+	DomainUnlisted      Code = "domain_unlisted"
+
+	// What is wrong with a question about the rules.
+	NamesNoTool   Code = "names_no_tool"
+	MatchesNoTool Code = "matches_no_tool"
+	NamesNoToolOf Code = "names_no_tool_of"
+	NamesNoServer Code = "names_no_server"
+	DidYouMean    Code = "did_you_mean"
+	OrServerTool  Code = "or_server_tool"
+	NotJSON       Code = "not_json"
+	NotJSONObject Code = "not_json_object"
+
+	// What the kernel enforces.
+	NoSandbox        Code = "no_sandbox"
+	Sandbox          Code = "sandbox"
+	SandboxNone      Code = "sandbox_none"
+	SandboxHas       Code = "sandbox_has"
+	SandboxLacks     Code = "sandbox_lacks"
+	SandboxWhy       Code = "sandbox_why"
+	SandboxRoot      Code = "sandbox_root"
+	SandboxProcesses Code = "sandbox_processes"
+	SandboxModes     Code = "sandbox_modes"
+	SandboxTable     Code = "sandbox_table"
+	SandboxNetwork   Code = "sandbox_network"
+	SandboxSockets   Code = "sandbox_sockets"
+	SandboxReading   Code = "sandbox_reading"
+	SandboxLinux     Code = "sandbox_linux"
+	SandboxHelper    Code = "sandbox_helper"
+
+	// What is wrong with the database, and what to do.
+	DiskFull         Code = "disk_full"
+	DatabaseReadOnly Code = "database_read_only"
+	DatabaseDamaged  Code = "database_damaged"
+	DatabaseForeign  Code = "database_foreign"
+	DiskFails        Code = "disk_fails"
+	DatabaseUnopened Code = "database_unopened"
+	DatabaseDenied   Code = "database_denied"
+	DatabaseBusy     Code = "database_busy"
+	MemoryShort      Code = "memory_short"
+	DatabaseFailed   Code = "database_failed"
+	DatabaseLost     Code = "database_lost"
+
+	// Why something with an MCP server does not work.
+	ServerTaken      Code = "server_taken"
+	URLFollowed      Code = "url_followed"
+	ServerConfigured Code = "server_configured"
+	SignInUnasked    Code = "sign_in_unasked"
+	SignInUnwanted   Code = "sign_in_unwanted"
+	SignInWaits      Code = "sign_in_waits"
+	ServerBusy       Code = "server_busy"
+	ProgramMissing   Code = "program_missing"
+	ServiceStops     Code = "service_stops"
+	ServerUnapproved Code = "server_unapproved"
 )
 
 // english returns the sentences of all codes. %s are the arguments, in their order; {of} is the reason inside it, {:of} the same
@@ -311,5 +414,108 @@ func english() map[Code]string {
 		HintRepeatable:      "repeating it changes nothing more",
 		HintOpen:            "it reaches other systems",
 		HintClosed:          "it stays within the server",
+
+		// Why a stage or a tool refuses a call.
+		ToolNotGiven:      "The tool %s was not given to the sub-agent %s.",
+		AgentDelegates:    "A sub-agent cannot delegate: %s is not a tool of %s.",
+		NoConversation:    "There is no conversation here in which a sub-agent could work.",
+		ToolFails:         "The tool %s is blocked for %s more min because it failed too often ({of}).",
+		CallsFailed:       "%s of the last %s calls failed, the last one with %s",
+		NobodyToAsk:       "This call needs the approval of a person, and nobody can be asked here.",
+		JudgeRefused:      "This call was refused by the safety check.",
+		JudgeAbsent:       "The safety check could not be made, so this call was not run.",
+		OffLimits:         "%s is off limits: files are reached only in {}",
+		MayNotRead:        "%s may not be read here",
+		OutsideDirectory:  "%s is outside the working directory: only files inside it can be sent",
+		LinkedNotWritten:  "%s has several names (hard links) and is not written",
+		LinkedNotRead:     "%s has several names (hard links), one of which may not be read here",
+		LinkLeadsOut:      "%s is a link that would lead out of the allowed places",
+		HoldsDirectory:    "%s is a working directory or holds one; it cannot be {}",
+		HoldsService:      "%s holds files of this service; it cannot be {}",
+		NotCopied:         "%s is not copied: {of}",
+		CopyMayNotRead:    "it may not be read here",
+		CopyNotRegular:    "not a regular file",
+		CopyLeadsOut:      "a link that would lead out of the allowed places",
+		HidesCredential:   "%s is not changed: %s stands for a credential that was hidden from you, and writing it would destroy what is really there",
+		DirectoryReplaced: "the working directory or an allowed path was replaced by a link",
+		DirectoryMoved:    "the working directory or an allowed path moved during the call",
+		FilesChanged:      "the command was not run: the files changed, and what it may not read can no longer be kept away from it",
+		ShuttingDown:      "the bot is shutting down: no new background runs",
+		RunsFull:          "%s background runs are active, which is the limit",
+		RunsFullForOne:    "%s background runs of this person are active, which is the limit; the rest is for other people",
+
+		// Why an address is refused.
+		URLRefused:          "The URL is not allowed.",
+		AddressPrivate:      "The address is not a public one.",
+		URLEmpty:            "The URL is empty.",
+		URLLong:             "The URL is too long.",
+		URLCharacters:       "The URL contains white space, a backslash or a control character.",
+		URLUnparsed:         "The URL cannot be parsed.",
+		URLSchemeless:       "The URL must begin with https://.",
+		URLScheme:           "Only https URLs are allowed.",
+		URLHostless:         "The URL has no host.",
+		URLUser:             "A URL with a user name or password is not allowed.",
+		URLPort:             "The port of the URL is not between 1 and 65535.",
+		URLUnusualAddress:   "The address in the URL is not a plain IPv6 address.",
+		URLUnusualNumbers:   "An address must be written as four decimal numbers.",
+		HostInvalid:         "The host name in the URL is not valid.",
+		HostWithoutDomain:   "The host name is not a public one: it has no domain.",
+		HostPrivate:         "The host name belongs to a private network.",
+		DeniedDomainsWrong:  "The list of denied domains is wrong, so nothing may be fetched.",
+		AllowedDomainsWrong: "The list of allowed domains is wrong, so nothing may be fetched.",
+		DomainDenied:        "This domain is denied.",
+		DomainUnlisted:      "This domain is not on the list of allowed domains.",
+
+		// What is wrong with a question about the rules.
+		NamesNoTool:   "%s names no tool{of}",
+		MatchesNoTool: "%s matches no tool{of}",
+		NamesNoToolOf: "%s names no tool of the server %s{of}",
+		NamesNoServer: "%s: there is no server %s{of}",
+		DidYouMean:    " (did you mean %s?)",
+		OrServerTool:  "; a tool of an MCP server is written server:tool",
+		NotJSON:       "these arguments are not JSON: %s",
+		NotJSONObject: "the arguments are not a JSON object: %s",
+
+		// What the kernel enforces.
+		NoSandbox:        "file tools confined by the kernel (os.Root), shell by approval and rules only; commands that only read ask like others",
+		Sandbox:          "kernel sandbox: {~of}",
+		SandboxNone:      "none",
+		SandboxHas:       "{+of}",
+		SandboxLacks:     "; but {of}",
+		SandboxWhy:       " ({of})",
+		SandboxRoot:      "a root of its own",
+		SandboxProcesses: "a process namespace",
+		SandboxModes:     "modes, owners and times of files outside can be changed",
+		SandboxTable:     "the processes of a command share the table of the machine",
+		SandboxNetwork:   `no network unless allow_network is "all"`,
+		SandboxSockets:   "no Unix sockets",
+		SandboxReading:   "commands that only read ask like others",
+		SandboxLinux:     "only Linux has one, this is %s",
+		SandboxHelper:    "this program is not set up as its own helper",
+
+		// What is wrong with the database, and what to do.
+		DiskFull:         "the disk is full; free some space, nothing was stored",
+		DatabaseReadOnly: "the database cannot be written; check owner and permissions of the file and its directory",
+		DatabaseDamaged:  "the database is damaged; stop the program and restore a backup",
+		DatabaseForeign:  "the file is not a database; move it away or restore a backup",
+		DiskFails:        "the disk reports an error; check the disk",
+		DatabaseUnopened: "the file cannot be opened; check that the directory exists and may be written",
+		DatabaseDenied:   "access to the database is denied; check owner and permissions of the file",
+		DatabaseBusy:     "another program holds the database; close it",
+		MemoryShort:      "there is not enough memory",
+		DatabaseFailed:   "the database failed",
+		DatabaseLost:     "the connection to the database was lost",
+
+		// Why something with an MCP server does not work.
+		ServerTaken:      "there is a server %s already; /mcp remove %s takes it away",
+		URLFollowed:      "nothing may follow the URL",
+		ServerConfigured: "it is in the configuration; remove it there",
+		SignInUnasked:    "nobody began this sign-in",
+		SignInUnwanted:   "it requires no sign-in; oauth.enabled in its configuration enables that",
+		SignInWaits:      "a sign-in to %s is waiting already; open the link that was sent",
+		ServerBusy:       "server %s is being changed at this moment; try again",
+		ProgramMissing:   "command %s was not found in PATH; install it or correct the configuration",
+		ServiceStops:     "the service is stopping",
+		ServerUnapproved: "it was not approved: {}",
 	}
 }

@@ -118,8 +118,8 @@ func (r Reason) Map(change func(string) string) Reason {
 func (r Reason) String() string { return r.In(sentences()) }
 
 // In returns the sentence of another language; "" of what is not Known. Its gaps are %s or %[2]s for the arguments, {of},
-// {.of}, {+of} or {:of} for the reasons inside it, separated by commas, dots or plus signs, or behind a colon if there are
-// any, and {} for the detail.
+// {.of}, {+of}, {~of} or {:of} for the reasons inside it, separated by commas, dots, plus signs or nothing, or behind a
+// colon if there are any, and {} for the detail.
 func (r Reason) In(language map[Code]string) string {
 	if !r.Known() {
 		return ""
@@ -158,6 +158,8 @@ func (r Reason) fill(text string, language map[Code]string) string {
 			b.WriteString(r.list(" · ", language))
 		case "+of":
 			b.WriteString(r.list(" + ", language))
+		case "~of":
+			b.WriteString(r.list("", language))
 		case "":
 			b.WriteString(literal(r.Detail))
 		}

@@ -61,9 +61,11 @@ func TestSentences(t *testing.T) {
 		"It is not certain what x runs: `100%d` is obeyed by %s {of}: its content decides what later commands do..": reason.New(reason.RunsUncertain, "x").With(deep),
 		"It is not certain what x runs.":                   reason.New(reason.RunsUncertain, "x"),
 		"It is not certain what x runs: read, write {of}.": reason.New(reason.RunsUncertain, "x").With(reason.Verb("read"), reason.Plain("write {of}")),
-		"100% sure":                reason.Plain("100% sure"),
-		"as an older version said": reason.Or(reason.Reason{}, "as an older version said"),
-		"A rule denies x.":         reason.Or(reason.New(reason.RuleDenies, "x"), "as an older version said"),
+		"in the workspace · untrusted · x":                 reason.Notes(reason.New(reason.InWorkspace)).And(reason.Trust("untrusted"), reason.Trust("x")),
+		"kernel sandbox: none (why)":                       reason.New(reason.Sandbox).With(reason.New(reason.SandboxNone), reason.New(reason.SandboxWhy).With(reason.Plain("why"))),
+		"100% sure":                                        reason.Plain("100% sure"),
+		"as an older version said":                         reason.Or(reason.Reason{}, "as an older version said"),
+		"A rule denies x.":                                 reason.Or(reason.New(reason.RuleDenies, "x"), "as an older version said"),
 	} {
 		if got := r.String(); got != want {
 			t.Errorf("%+v: %q, want %q", r, got, want)

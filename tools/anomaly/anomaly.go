@@ -27,6 +27,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -198,12 +199,10 @@ func (d *Detector) Gate(ctx context.Context, from tools.Origin, def tools.Defini
 		return nil
 	}
 	minutes := int(math.Ceil(b.Until.Sub(d.o.Now()).Minutes()))
-	return &tools.Error{
-		Category: tools.PolicyBlocked, Denied: true,
-		Message: fmt.Sprintf("The tool %s is blocked for %d more min because it failed too often (%s).", def.Name,
-			minutes, b.Reason),
-		Suggestion: fmt.Sprintf("Do it another way. An admin can lift this with /tools unblock %s: tell the user, if it matters.", b.Tool),
-	}
+	return tools.Refused(
+		reason.New(reason.ToolFails, def.Name, fmt.Sprint(minutes)).With(b.Why()),
+		fmt.Sprintf("Do it another way. An admin can lift this with /tools unblock %s: tell the user, if it matters.", b.Tool),
+	)
 }
 
 // record records the outcome of a run and acts on it.
@@ -293,7 +292,7 @@ func (d *Detector) judge(at place, s sample, again bool) (*Event, *tools.Block) 
 	}
 	b := tools.Block{
 		Tool: at.tool, Session: at.session, Caller: at.caller, Since: now, Times: 1,
-		Reason: fmt.Sprintf("%d of the last %d calls failed, the last one with %s", failures, samples, e.Last),
+		Reason: reason.New(reason.CallsFailed, fmt.Sprint(failures), fmt.Sprint(samples), string(e.Last)),
 	}
 	if was && now.Before(before.Forget()) {
 		b.Times = before.Times + 1

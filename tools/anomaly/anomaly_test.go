@@ -19,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/anomaly"
 	"github.com/zephbot/zephbot/tools/chain"
@@ -264,8 +265,8 @@ func TestBlock(t *testing.T) {
 	if ran := s.play(t.Context(), "fetch", "fffff"); ran != 3 {
 		t.Fatalf("%d calls ran", ran)
 	}
-	want := tools.Block{Tool: "fetch", Reason: "3 of the last 3 calls failed, the last one with server_error", Since: s.now, Session: home, Caller: home, Until: s.now.Add(10 * time.Minute), Times: 1}
-	if b, ok := s.blocked("fetch"); !ok || b != want {
+	want := tools.Block{Tool: "fetch", Reason: reason.New(reason.CallsFailed, "3", "3", "server_error"), Since: s.now, Session: home, Caller: home, Until: s.now.Add(10 * time.Minute), Times: 1}
+	if b, ok := s.blocked("fetch"); !ok || !gocmp.Equal(b, want) {
 		t.Errorf("block %+v", b)
 	}
 	if len(s.events) != 1 || !s.events[0].Blocked || s.events[0].Level != anomaly.Critical {
@@ -273,7 +274,7 @@ func TestBlock(t *testing.T) {
 	}
 	ran, err := s.run(t.Context(), "fetch", &tools.Result{}, nil)
 	e := tools.AsError(err)
-	if ran || e.Category != tools.PolicyBlocked || !e.Denied || e.Retryable || !strings.Contains(e.Message, want.Reason) || !strings.Contains(e.Suggestion, "/tools unblock fetch") {
+	if ran || e.Category != tools.PolicyBlocked || !e.Denied || e.Retryable || !strings.Contains(e.Message, want.Reason.String()) || !strings.Contains(e.Suggestion, "/tools unblock fetch") {
 		t.Errorf("ran %t, error %+v", ran, e)
 	}
 	if err := s.gate(t.Context(), "fetch"); tools.AsError(err).Message != e.Message {
@@ -395,7 +396,7 @@ func TestRestart(t *testing.T) {
 	first.play(t.Context(), "grep", "off")
 	second := newSetup(t, anomaly.Options{Window: 3, AutoBlock: true, Store: kept})
 	b, ok := second.blocked("fetch")
-	if !ok || !b.Until.Equal(b.Since.Add(10*time.Minute)) || !strings.HasPrefix(b.Reason, "3 of the last 3") {
+	if !ok || !b.Until.Equal(b.Since.Add(10*time.Minute)) || !strings.HasPrefix(b.Reason.String(), "3 of the last 3") {
 		t.Errorf("block %+v", b)
 	}
 	if ran := second.play(t.Context(), "grep", "ff"); ran != 2 || second.gate(t.Context(), "grep") != nil {

@@ -248,7 +248,7 @@ func (d *Detector) save(ctx context.Context, b tools.Block) {
 	defer cancel()
 	d.storing.Lock()
 	defer d.storing.Unlock()
-	if known, ok := d.known(placeOf(b)); !ok || known != b {
+	if known, ok := d.known(placeOf(b)); !ok || known.Since != b.Since || known.Until != b.Until {
 		return
 	}
 	if err := d.o.Store.Block(ctx, b); err != nil {

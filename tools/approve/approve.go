@@ -16,6 +16,7 @@ import (
 
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/grant"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -169,11 +170,7 @@ func (s stage) settled(ctx context.Context, call *tools.Call) bool {
 func (s stage) decided(ctx context.Context, call *tools.Call) error {
 	lookup := s.lookup
 	if lookup == nil || call.Origin.Alone && !known(ctx, lookup, call) {
-		return &tools.Error{
-			Category: tools.PolicyBlocked, Denied: true,
-			Message:    "This call needs the approval of a person, and nobody can be asked here.",
-			Suggestion: "Do it another way, or tell the user what you could not do.",
-		}
+		return tools.Refused(reason.New(reason.NobodyToAsk), "Do it another way, or tell the user what you could not do.")
 	}
 	hash := Hash(call)
 	a, err := lookup.Approval(ctx, call.Origin.Session, call.ID, hash)

@@ -107,19 +107,13 @@ func (g *gate) decideCall(ctx context.Context, call *tools.Call) error {
 
 // refuseHidden refuses a tool that the turn has taken away.
 func refuseHidden(call *tools.Call) *tools.Error {
-	call.Trail.Effect, call.Trail.Rule = string(policy.Deny), "hidden in this chat"
-	e := &tools.Error{
-		Category: tools.PolicyBlocked, Denied: true,
-		Message:    "The tool " + call.Def.Name + " is not permitted in this chat.",
-		Suggestion: "Use one of the tools you were offered.",
+	why := call.Tools.Why(call.Def.Name)
+	call.Trail.Effect, call.Trail.Rule, call.Trail.Reason = string(policy.Deny), "hidden in this chat", why
+	if why.Code == reason.ToolHidden {
+		return tools.Refused(why, "Use one of the tools you were offered.")
 	}
-	call.Trail.Reason = reason.New(reason.ToolHidden, call.Def.Name)
-	if why := call.Tools.Why(call.Def.Name); why != "" {
-		call.Trail.Reason = reason.Reason{}
-		call.Trail.Rule, e.Message = "not a tool of the sub-agent", why
-		e.Suggestion = "Use one of the tools you were offered, or say in your answer what you could not do."
-	}
-	return e
+	call.Trail.Rule = "not a tool of the sub-agent"
+	return tools.Refused(why, "Use one of the tools you were offered, or say in your answer what you could not do.")
 }
 
 // checkPossible refuses calls that the policy permits but that cannot run.
@@ -134,11 +128,7 @@ func (g *gate) checkPossible(ctx context.Context, call *tools.Call, effect polic
 	case call.BatchN > 0 && call.Definition == "":
 		call.Trail.Effect, call.Trail.Rule = string(policy.Deny), "not offered"
 		call.Trail.Reason = reason.New(reason.ToolNotOffered, call.Def.Name)
-		return &tools.Error{
-			Category: tools.PolicyBlocked, Denied: true, Message: "The tool " + call.Def.Name +
-				" was not offered in this step.",
-			Suggestion: "Use one of the tools you were offered; others may be offered later.",
-		}
+		return tools.Refused(call.Trail.Reason, "Use one of the tools you were offered; others may be offered later.")
 	case effect == policy.Allow && !call.Probe:
 		return nil // the tool refuses it itself in a moment
 	}

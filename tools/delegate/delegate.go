@@ -117,10 +117,7 @@ func (d *delegate) run(ctx context.Context, call *tools.Call, in args) (*tools.R
 		return nil, err
 	}
 	if call.Delegate == nil {
-		return nil, &tools.Error{
-			Category: tools.PolicyBlocked, Denied: true, Message: "There is no conversation here in which a sub-agent could work.",
-			Suggestion: "Do the work yourself.",
-		}
+		return nil, tools.Refused(reason.New(reason.NoConversation), "Do the work yourself.")
 	}
 	return call.Delegate(ctx, task)
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // openContent opens a regular file whose content may be read, and checks the file that was actually opened.
@@ -59,7 +61,7 @@ func (s *scope) openFile(d dir, name string) (*os.File, unix.Stat_t, error) {
 			err = failedError("", "%s is not a regular file", quoteName(s.displayPath(d.joinName(name))))
 		case st.Nlink > 1 && s.otherName(st):
 			err = refusedError("Copy it by another way if you need it, so that it has one name.",
-				"%s has several names (hard links), one of which may not be read here", quoteName(s.displayPath(d.joinName(name))))
+				reason.LinkedNotRead, quoteName(s.displayPath(d.joinName(name))))
 		}
 	}
 	if err != nil {

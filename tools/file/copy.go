@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -170,7 +171,7 @@ func (c *copier) copyOne(e step) error {
 		return err // it disappeared meanwhile
 	}
 	if _, denied := c.Rules.Denied(from); denied {
-		return c.refuseStep(e, "it may not be read here")
+		return c.refuseStep(e, reason.CopyMayNotRead)
 	}
 	switch fileKind(st) {
 	case unix.S_IFDIR:
@@ -180,15 +181,16 @@ func (c *copier) copyOne(e step) error {
 	case unix.S_IFLNK:
 		return c.copyLink(e)
 	default:
-		return c.refuseStep(e, "not a regular file")
+		return c.refuseStep(e, reason.CopyNotRegular)
 	}
 }
 
-func (c *copier) refuseStep(e step, why string) error {
+func (c *copier) refuseStep(e step, code reason.Code) error {
+	why := reason.New(code)
 	if e.top {
-		return refusedError("", "%s is not copied: %s", quoteName(c.displayPath(e.src.joinName(e.name))), why)
+		return tools.Refused(reason.New(reason.NotCopied, quoteName(c.displayPath(e.src.joinName(e.name)))).With(why), "")
 	}
-	c.skipFile(e.src.joinName(e.name), why)
+	c.skipFile(e.src.joinName(e.name), why.String())
 	return nil
 }
 
@@ -198,7 +200,7 @@ func (c *copier) copyLink(e step) error {
 		return err
 	}
 	if !c.staysInside(target, e.final) {
-		return c.refuseStep(e, "a link that would lead out of the allowed places")
+		return c.refuseStep(e, reason.CopyLeadsOut)
 	}
 	if err := unix.Symlinkat(target, e.dst.fd(), e.as); err != nil {
 		return &fs.PathError{Op: "symlinkat", Path: e.final, Err: err}
@@ -245,7 +247,7 @@ func (c *copier) copyFile(e step) error {
 	if err != nil {
 		var own *tools.Error
 		if errors.As(err, &own) && !e.top {
-			c.skipFile(e.src.joinName(e.name), "it may not be read here")
+			c.skipFile(e.src.joinName(e.name), reason.New(reason.CopyMayNotRead).String())
 			return nil
 		}
 		return err

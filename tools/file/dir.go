@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // dir is an open directory with a known canonical path. Its methods take single names and follow no links.
@@ -30,7 +32,7 @@ func (s *scope) openRoot(path string) (*os.Root, error) {
 	if resolved, err := filepath.EvalSymlinks(path); err != nil {
 		return nil, err
 	} else if resolved != path {
-		return nil, refusedError("", "the working directory or an allowed path was replaced by a link")
+		return nil, refusedError("", reason.DirectoryReplaced)
 	}
 	r, err := os.OpenRoot(path)
 	if err != nil {
@@ -57,7 +59,7 @@ func sameAs(r *os.Root, path string) error {
 		return nil
 	}
 	if err == nil {
-		return refusedError("", "the working directory or an allowed path moved during the call")
+		return refusedError("", reason.DirectoryMoved)
 	}
 	opened, err := f.Stat()
 	if err != nil {
@@ -68,7 +70,7 @@ func sameAs(r *os.Root, path string) error {
 		return err
 	}
 	if !os.SameFile(opened, there) {
-		return refusedError("", "the working directory or an allowed path moved during the call")
+		return refusedError("", reason.DirectoryMoved)
 	}
 	return nil
 }

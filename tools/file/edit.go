@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -121,7 +122,7 @@ func (s *scope) readEditable(p place) (string, unix.Stat_t, error) {
 		return "", st, err
 	}
 	if st.Nlink > 1 {
-		return "", st, refusedError("Write to another name instead.", "%s has several names (hard links) and is not written",
+		return "", st, refusedError("Write to another name instead.", reason.LinkedNotWritten,
 			quoteName(p.given))
 	}
 	if st.Size > int64(s.MaxWrite) {

@@ -9,15 +9,13 @@ import (
 	"unicode"
 
 	"github.com/zephbot/zephbot/policy/nearest"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
 // refusedError returns a policy error: the call is not allowed, and the tool has not failed.
-func refusedError(suggestion, format string, args ...any) *tools.Error {
-	return &tools.Error{
-		Category: tools.PolicyBlocked, Message: fmt.Sprintf(format, args...), Suggestion: suggestion,
-		Denied: true,
-	}
+func refusedError(suggestion string, code reason.Code, args ...string) *tools.Error {
+	return tools.Refused(reason.New(code, args...), suggestion)
 }
 
 // failedError returns an error that a different call can avoid.

@@ -4,6 +4,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/policy/redact"
 )
 
@@ -15,7 +16,7 @@ import (
 func maskedError(p place) error {
 	return refusedError("Change the lines around it and leave the line with the credential as it is: edit with an old_string that does not reach into it. "+
 		"Do not write the file as a whole. If the credential itself has to change, ask the person to do it.",
-		"%s is not changed: %s stands for a credential that was hidden from you, and writing it would destroy what is really there", quoteName(p.given), redact.Mask)
+		reason.HidesCredential, quoteName(p.given), redact.Mask)
 }
 
 // countMasks returns the number of masks that a file contains; 0 if it cannot be read.

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zephbot/zephbot/policy/pathrule"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -229,7 +230,7 @@ func (s *scope) linkStays(d dir, from, to place) error {
 		return err
 	}
 	if !s.staysInside(target, to.abs) {
-		return refusedError("", "%s is a link that would lead out of the allowed places", quoteName(from.given))
+		return refusedError("", reason.LinkLeadsOut, quoteName(from.given))
 	}
 	return nil
 }

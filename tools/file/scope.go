@@ -283,8 +283,10 @@ func (s *scope) holdsRoot(abs string) bool {
 // outsideError returns the error for a path that is not in an allowed place. It reveals neither the location of the
 // workspace nor the denied paths.
 func (s *scope) outsideError(given string) error {
-	return refusedError("Use a path relative to the working directory, such as \"notes.txt\".",
-		"%s is off limits: files are reached only in %s", quoteName(given), s.placeNames())
+	return tools.Refused(
+		reason.Reason{Code: reason.OffLimits, Args: []string{quoteName(given)}, Detail: s.placeNames()},
+		"Use a path relative to the working directory, such as \"notes.txt\".",
+	)
 }
 
 func (s *scope) placeNames() string {
@@ -325,7 +327,7 @@ func (s *scope) locationNote(p place) reason.Reason {
 // checkDenied returns an error if the content of a path is denied.
 func (s *scope) checkDenied(abs, given string) error {
 	if _, denied := s.Rules.Denied(abs); denied {
-		return refusedError("", "%s may not be read here", quoteName(given))
+		return refusedError("", reason.MayNotRead, quoteName(given))
 	}
 	return nil
 }

@@ -154,7 +154,7 @@ func (s *scope) maySend(p place) error {
 func checkSent(s *scope, p place, in sendArgs) error {
 	if !pathrule.Inside(s.cwd.path, p.abs) {
 		return refusedError("Copy it into the working directory first, if it may be shown.",
-			"%s is outside the working directory: only files inside it can be sent", quoteName(p.given))
+			reason.OutsideDirectory, quoteName(p.given))
 	}
 	return in.checkCaption()
 }

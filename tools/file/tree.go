@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -245,14 +246,16 @@ func removeFile(s *scope, p place, in deleteArgs) (*tools.Result, error) {
 
 // mayGo refuses to delete or move a root, what contains one, and what contains something that no tool may reach.
 func (s *scope) mayGo(p place, done string) error {
+	stays := func(code reason.Code) reason.Reason {
+		return reason.Reason{Code: code, Args: []string{quoteName(p.given)}, Detail: done}
+	}
 	switch {
 	case s.holdsRoot(p.abs):
-		return refusedError("Name something inside it.", "%s is a working directory or holds one; it cannot be %s",
-			quoteName(p.given), done)
+		return tools.Refused(stays(reason.HoldsDirectory), "Name something inside it.")
 	case !p.doesExist():
 		return s.missingError(p)
 	case s.holdsHidden(p.abs):
-		return refusedError("", "%s holds files of this service; it cannot be %s", quoteName(p.given), done)
+		return tools.Refused(stays(reason.HoldsService), "")
 	}
 	return nil
 }

@@ -133,7 +133,7 @@ func checkSole(d dir, name, given string) error {
 	case fileKind(st) != unix.S_IFREG:
 		return failedError("", "%s is not a regular file", quoteName(given))
 	case st.Nlink > 1:
-		return refusedError("Write to another name instead.", "%s has several names (hard links) and is not written",
+		return refusedError("Write to another name instead.", reason.LinkedNotWritten,
 			quoteName(given))
 	}
 	return nil

@@ -79,7 +79,7 @@ func (s *server) httpTransport(c *conn) (sdk.Transport, error) {
 func blockedURL(id string, err error) *guard.Error {
 	e := &guard.Error{Code: guard.InvalidInput, Server: id, Message: "server " + id + ": " + err.Error(), Err: err}
 	if rule, ok := errors.AsType[*netrule.Error](err); ok {
-		e.Message = "server " + id + ": " + rule.Reason
+		e.Message = "server " + id + ": " + rule.Reason.String()
 		if rule.Kind == netrule.KindPrivate {
 			e.Code = guard.PolicyBlocked
 			e.Message += ` A server on this machine or in the local network needs trust_level = "trusted" in the configuration.`

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"github.com/zephbot/zephbot/policy/netrule"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
@@ -103,7 +104,7 @@ func (m *Manager) reserveID(id string) (func(), error) {
 		return nil, ErrNotRunning
 	}
 	if m.busy[id] {
-		return nil, fmt.Errorf("server %s is being changed at this moment; try again", id)
+		return nil, reason.Err(reason.ServerBusy, id)
 	}
 	m.busy[id] = true
 	return func() {

@@ -15,6 +15,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
@@ -119,7 +120,7 @@ func lookPath(name string, env []string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("command %s was not found in PATH; install it or correct the configuration", name)
+	return "", reason.Err(reason.ProgramMissing, name)
 }
 
 // workDir returns the directory of the process, its home. Each server has one of its own, so that servers do not find

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -261,18 +262,13 @@ func (b *background) reserveRun(run *backgroundRun, most int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closing {
-		return &tools.Error{
-			Category: tools.PolicyBlocked, Denied: true,
-			Message: "the bot is shutting down: no new background runs", Suggestion: "Try again in a minute.",
-		}
+		return tools.Refused(reason.New(reason.ShuttingDown), "Try again in a minute.")
 	}
-	full := &tools.Error{
-		Category: tools.PolicyBlocked, Denied: true,
-		Suggestion: "Wait until one has ended, or run it without background.",
+	full := func(code reason.Code, runs int) error {
+		return tools.Refused(reason.New(code, fmt.Sprint(runs)), "Wait until one has ended, or run it without background.")
 	}
 	if len(b.running) >= most {
-		full.Message = fmt.Sprintf("%d background runs are active, which is the limit", len(b.running))
-		return full
+		return full(reason.RunsFull, len(b.running))
 	}
 	own := 0
 	for _, other := range b.running {
@@ -281,8 +277,7 @@ func (b *background) reserveRun(run *backgroundRun, most int) error {
 		}
 	}
 	if own > 0 && own >= most-max(1, most/sharedPart) {
-		full.Message = fmt.Sprintf("%d background runs of this person are active, which is the limit; the rest is for other people", own)
-		return full
+		return full(reason.RunsFullForOne, own)
 	}
 	b.running[run.ID] = run
 	return nil

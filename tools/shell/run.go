@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 	"github.com/zephbot/zephbot/tools/workspace"
@@ -105,11 +106,7 @@ func (o *outcome) exitCode() *int {
 func (r *Runner) executeJob(ctx context.Context, j job) (*outcome, error) {
 	bars, complete := r.Bars(ctx, j.ws)
 	if j.bared && !complete {
-		return nil, &tools.Error{
-			Category: tools.PolicyBlocked, Denied: true,
-			Message:    "the command was not run: the files changed, and what it may not read can no longer be kept away from it",
-			Suggestion: "Run it again, so that a person is asked.",
-		}
+		return nil, tools.Refused(reason.New(reason.FilesChanged), "Run it again, so that a person is asked.")
 	}
 	var watch *workspace.Watch
 	if !j.reading {

@@ -13,19 +13,19 @@ import (
 	"code.dny.dev/ssrf"
 
 	"github.com/zephbot/zephbot/policy/netrule"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
 // refused converts a refusal of netrule to an error for the model, with the reason but without details.
 func refused(err error) *tools.Error {
-	message := "The URL is not allowed."
+	why := reason.New(reason.URLRefused)
 	if e, ok := errors.AsType[*netrule.Error](err); ok {
-		message = e.Reason
+		why = e.Reason
 	}
-	return &tools.Error{
-		Category: tools.PolicyBlocked, Message: message, Denied: true, Err: err,
-		Suggestion: "Do not try the same address in another form. Use another public https page, or tell the user what you could not read.",
-	}
+	e := tools.Refused(why, "Do not try the same address in another form. Use another public https page, or tell the user what you could not read.")
+	e.Err = err
+	return e
 }
 
 // failed returns an error for which repeating the call does not help.
@@ -55,7 +55,7 @@ func broken(ctx context.Context, err error) *tools.Error {
 	switch {
 	case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, ssrf.ErrProhibitedNetwork):
 		return refused(&netrule.Error{
-			Kind: netrule.KindPrivate, Reason: "The address is not a public one.",
+			Kind: netrule.KindPrivate, Reason: reason.New(reason.AddressPrivate),
 			Detail: err.Error(),
 		})
 	case errors.As(err, &dns) && dns.IsNotFound:

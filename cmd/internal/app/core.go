@@ -35,6 +35,7 @@ import (
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/pathrule"
+	reasons "github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/mcp"
@@ -231,7 +232,7 @@ func (c *Core) openChain(ctx context.Context) (err error) {
 func (c *Core) openBook() {
 	deps := rulebook.Deps{
 		Policy: c.policy, Off: !c.cfg.Tools.Enabled, Judged: c.judge != nil, Confined: c.kit.confined, Reading: c.kit.reading, Sandbox: c.kit.level, Commands: c.kit.commands, Files: c.kit.files,
-		Runner: c.kit.runner, Tools: c.registry, Servers: c.servers, Env: environment, Problem: func(tool string) (string, bool) { return c.cfg.ToolProblem(tool, false) },
+		Runner: c.kit.runner, Tools: c.registry, Servers: c.servers, Env: environment, Problem: func(tool string) (reasons.Reason, bool) { return c.cfg.ToolProblem(tool, false) },
 		Trust: c.trust, Level: c.opts.level, Now: c.now, Log: c.log,
 	}
 	if c.stores != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/policy"
+	reasons "github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/file"
 	"github.com/zephbot/zephbot/tools/overflow"
@@ -33,9 +34,9 @@ type kit struct {
 	files     workspace.Places
 	denied    []string // for every tool and child
 	disk      *workspace.Guard
-	confined  bool   // the kernel limits what a command can reach
-	reading   bool   // the kernel can keep a command from changing anything
-	level     string // for people
+	confined  bool           // the kernel limits what a command can reach
+	reading   bool           // the kernel can keep a command from changing anything
+	level     reasons.Reason // for people
 }
 
 func (k *kit) close() {
@@ -180,13 +181,13 @@ func (c *Core) shell(k *kit) (tools.Tool, error) {
 	}
 	k.runner = runner
 	if s.Sandbox == shell.SandboxOff {
-		k.level = "file tools confined by the kernel (os.Root), shell by approval and rules only; commands that only read ask like others"
+		k.level = reasons.New(reasons.NoSandbox)
 		return bash, nil
 	}
 	probe, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	level := runner.Level(probe)
-	k.confined, k.reading, k.level = level.Full(), level.Reading(), level.String()
+	k.confined, k.reading, k.level = level.Full(), level.Reading(), level.Describe()
 	return bash, nil
 }
 

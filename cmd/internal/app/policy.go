@@ -151,7 +151,7 @@ func namedRules(cfg *config.Config, path string, list []policy.Rule) error {
 	var errs []error
 	for i, rule := range list {
 		for _, tool := range rule.Tools {
-			if problem, sure := cfg.ToolProblem(tool, true); problem != "" && sure {
+			if problem, sure := cfg.ToolProblem(tool, true); problem.Known() && sure {
 				errs = append(errs, fmt.Errorf("%s:%d rules[%d].tool: %s", path, rule.Line, i, problem))
 			}
 		}

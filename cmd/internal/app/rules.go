@@ -198,8 +198,8 @@ func (r *Rules) unregistered(call *tools.Call) (replay.Decision, error) {
 	}
 	server, _, of := strings.Cut(call.Tool, ":")
 	if !of {
-		if problem, sure := r.core.cfg.ToolProblem(call.Tool, false); problem != "" && sure {
-			return replay.Decision{}, errors.New(problem)
+		if problem, sure := r.core.cfg.ToolProblem(call.Tool, false); problem.Known() && sure {
+			return replay.Decision{}, errors.New(problem.String())
 		}
 	}
 	call.Def.Name, call.Def.Server = call.Tool, server

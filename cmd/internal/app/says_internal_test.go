@@ -142,7 +142,7 @@ func TestAliases(t *testing.T) {
 	b := sayingBench(t)
 	for _, tool := range builtins() {
 		for _, alias := range tool.Aliases {
-			if problem, _ := b.core.cfg.ToolProblem(alias, false); problem != "" {
+			if problem, _ := b.core.cfg.ToolProblem(alias, false); problem.Known() {
 				t.Errorf("%s of %s: %s", alias, tool.Name, problem)
 			}
 			if got := b.core.policy.Canonical(alias); got != tool.Name {

@@ -230,9 +230,9 @@ func (c *Core) banner(channel, allowed string) {
 	}
 	info("stores", stores+" in "+c.dir)
 	if c.kit.confined {
-		info("sandbox", c.kit.level)
+		info("sandbox", c.kit.level.String())
 	} else {
-		c.log.Warn().Str("sandbox", c.kit.level).Msg("start")
+		c.log.Warn().Str("sandbox", c.kit.level.String()).Msg("start")
 	}
 	info("audit", c.auditTo())
 	warn := func(when bool, text string) {

@@ -66,7 +66,7 @@ func (c *Core) openServers() error {
 		Deny: c.kit.denied,
 	}
 	if !c.kit.confined {
-		o.Sandbox.Level = c.kit.level // what is missing
+		o.Sandbox.Level = c.kit.level.String() // what is missing
 	}
 	for _, s := range m.Servers {
 		o.Servers = append(o.Servers, serverConfig(s))

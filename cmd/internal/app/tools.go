@@ -196,4 +196,4 @@ func (c *Core) unasked() rulebook.Chain {
 }
 
 // Sandbox returns what the kernel enforces for commands.
-func (b *Bench) Sandbox() string { return b.core.kit.level }
+func (b *Bench) Sandbox() string { return b.core.kit.level.String() }

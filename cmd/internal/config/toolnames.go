@@ -8,6 +8,7 @@ import (
 
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/nearest"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // KnownTools returns the names of our own tools, including those that are not built yet: a rule about them is not a
@@ -36,10 +37,10 @@ const (
 	toolServer = "server" // what a server calls its tool
 )
 
-// ToolProblem returns what is wrong with the name of a tool, or with a glob of such names; "" = nothing. A qualified
+// ToolProblem returns what is wrong with the name of a tool, or with a glob of such names; none = nothing. A qualified
 // name, server:tool, has to begin with the id of a configured server; sure is false if the server may still be added in
 // a chat, so that the name may be right.
-func (c *Config) ToolProblem(name string, glob bool) (problem string, sure bool) {
+func (c *Config) ToolProblem(name string, glob bool) (problem reason.Reason, sure bool) {
 	server, _, qualified := strings.Cut(strings.TrimSpace(name), ":")
 	if qualified {
 		return c.serverProblem(name, server, glob)
@@ -48,18 +49,18 @@ func (c *Config) ToolProblem(name string, glob bool) (problem string, sure bool)
 	known := KnownTools()
 	if slices.Contains(known, canonical) || slices.Contains(aliases(), canonical) ||
 		glob && slices.ContainsFunc(known, func(k string) bool { return matches(canonical, k) }) {
-		return "", true
+		return reason.Reason{}, true
 	}
-	text := shorten(name) + " names no tool"
+	problem = reason.New(reason.NamesNoTool, shorten(name))
 	if glob && strings.ContainsAny(name, "*?[{") {
-		text = shorten(name) + " matches no tool"
+		problem.Code = reason.MatchesNoTool
 	}
 	if near, ok := nearest.Nearest(canonical, known); ok {
-		text += " (did you mean " + near + "?)"
+		problem = problem.With(reason.New(reason.DidYouMean, near))
 	} else if len(c.MCP.Servers) > 0 || c.MCP.MaxDynamicServers > 0 {
-		text += "; a tool of an MCP server is written server:tool"
+		problem = problem.With(reason.New(reason.OrServerTool))
 	}
-	return text, true
+	return problem, true
 }
 
 // matches reports whether a glob of a rule covers a name. An invalid glob is refused by the rules themselves.
@@ -69,21 +70,22 @@ func matches(glob, name string) bool {
 }
 
 // serverProblem checks the part of a qualified name before the colon.
-func (c *Config) serverProblem(name, server string, glob bool) (problem string, sure bool) {
+func (c *Config) serverProblem(name, server string, glob bool) (problem reason.Reason, sure bool) {
 	var ids []string
 	for _, s := range c.MCP.Servers {
 		if s.ID == server || glob && matches(server, s.ID) {
-			return "", true
+			return reason.Reason{}, true
 		}
 		ids = append(ids, s.ID)
 	}
 	if glob && strings.ContainsAny(server, "*?[{") {
-		return "", true // of any server
+		return reason.Reason{}, true // of any server
 	}
+	problem = reason.New(reason.NamesNoServer, shorten(name), shorten(server))
 	if near, ok := nearest.Nearest(server, ids); ok {
-		return shorten(name) + ": there is no server " + shorten(server) + " (did you mean " + near + "?)", true
+		return problem.With(reason.New(reason.DidYouMean, near)), true
 	}
-	return shorten(name) + ": there is no server " + shorten(server), c.MCP.MaxDynamicServers == 0
+	return problem, c.MCP.MaxDynamicServers == 0
 }
 
 // toolNames checks all names of tools.
@@ -122,7 +124,7 @@ func (k *checker) toolName(key, kind, name string) {
 	}
 	problem, sure := k.c.ToolProblem(name, kind == toolGlob)
 	switch {
-	case problem == "":
+	case !problem.Known():
 	case sure:
 		k.wrong(key, "%s", problem)
 	default:

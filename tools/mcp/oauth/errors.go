@@ -56,7 +56,7 @@ func refusedAddress(server string, err error) *guard.Error {
 		Message: "the server " + server + " names an address for the sign-in that may not be used",
 	}
 	if rule, ok := errors.AsType[*netrule.Error](err); ok {
-		e.Message += ": " + rule.Reason
+		e.Message += ": " + rule.Reason.String()
 	}
 	return e
 }

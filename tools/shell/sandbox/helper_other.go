@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // Probe returns what the kernel enforces: nothing on this system.
 func Probe(context.Context, string) Level {
-	return Level{Reason: "only Linux has one, this is " + runtime.GOOS}
+	return Level{Reason: reason.New(reason.SandboxLinux, runtime.GOOS)}
 }
 
 // startHelped starts a command without a helper, which does not exist on this system.

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools/shell/sandbox/supervisor"
 )
 
@@ -131,7 +132,7 @@ func askHelper(ctx context.Context, helper string, can abilities) (*supervisor.R
 // Probe determines what the kernel enforces by confining a helper and checking the result. helper is as in Spec.
 func Probe(ctx context.Context, helper string) Level {
 	if helper == "" {
-		return Level{Reason: "this program is not set up as its own helper"}
+		return Level{Reason: reason.New(reason.SandboxHelper)}
 	}
 	return learnAbilities(ctx, helper).confinementLevel()
 }
@@ -140,7 +141,7 @@ func Probe(ctx context.Context, helper string) Level {
 func (can abilities) confinementLevel() Level {
 	return Level{
 		Landlock: can.abi, Seccomp: can.calls, Root: can.root, Processes: can.pid, Guard: can.guard,
-		Unix: can.unixSockets(), Reason: can.reason,
+		Unix: can.unixSockets(), Reason: reason.Plain(can.reason),
 	}
 }
 

@@ -19,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // Self is the path with which a program that links this package starts itself as the helper. It works even if the
@@ -260,10 +262,10 @@ type Level struct {
 	Seccomp  bool // system calls are filtered
 	// a command has its own root, shared memory and semaphores; what it must not change is read-only
 	Root      bool
-	Processes bool   // a command sees only its own processes, and all of them end with their supervisor
-	Guard     bool   // a command can reach the internet without reaching this machine and its link (NetworkInternet)
-	Unix      bool   // a command may use Unix sockets, because it cannot reach those outside
-	Reason    string // why something is missing; "" when nothing is
+	Processes bool          // a command sees only its own processes, and all of them end with their supervisor
+	Guard     bool          // a command can reach the internet without reaching this machine and its link (NetworkInternet)
+	Unix      bool          // a command may use Unix sockets, because it cannot reach those outside
+	Reason    reason.Reason // why something is missing; none when nothing is
 }
 
 // Full reports whether files and system calls are both enforced.
@@ -278,43 +280,48 @@ func (l Level) Reading() bool {
 // readingABI is the version of Landlock from which it restricts truncating files.
 const readingABI = 3
 
-// String describes the level for people, with the consequence of each missing part.
-func (l Level) String() string {
-	var have, lost []string
+// String describes the level in English.
+func (l Level) String() string { return l.Describe().String() }
+
+// Describe describes the level for people, with the consequence of each missing part.
+func (l Level) Describe() reason.Reason {
+	var have, lost []reason.Reason
 	if l.Landlock > 0 {
-		have = append(have, fmt.Sprintf("Landlock ABI %d", l.Landlock))
+		have = append(have, reason.Plain(fmt.Sprintf("Landlock ABI %d", l.Landlock)))
 	}
 	if l.Seccomp {
-		have = append(have, "seccomp")
+		have = append(have, reason.Plain("seccomp"))
 	}
 	if l.Root {
-		have = append(have, "a root of its own")
+		have = append(have, reason.New(reason.SandboxRoot))
 	} else if l.Landlock > 0 {
-		lost = append(lost, "modes, owners and times of files outside can be changed")
+		lost = append(lost, reason.New(reason.SandboxModes))
 	}
 	if l.Processes {
-		have = append(have, "a process namespace")
+		have = append(have, reason.New(reason.SandboxProcesses))
 	} else if l.Full() {
-		lost = append(lost, "the processes of a command share the table of the machine")
+		lost = append(lost, reason.New(reason.SandboxTable))
 	}
 	if l.Seccomp && !l.Guard {
-		lost = append(lost, `no network unless allow_network is "all"`)
+		lost = append(lost, reason.New(reason.SandboxNetwork))
 	}
 	if l.Seccomp && !l.Unix {
-		lost = append(lost, "no Unix sockets")
+		lost = append(lost, reason.New(reason.SandboxSockets))
 	}
 	if !l.Reading() && len(have) > 0 {
-		lost = append(lost, "commands that only read ask like others")
+		lost = append(lost, reason.New(reason.SandboxReading))
 	}
-	text := "kernel sandbox: " + strings.Join(have, " + ")
+	text := reason.New(reason.Sandbox)
 	if len(have) == 0 {
-		text = "kernel sandbox: none"
+		text = text.And(reason.New(reason.SandboxNone))
+	} else {
+		text = text.And(reason.New(reason.SandboxHas).With(have...))
 	}
 	if len(lost) > 0 {
-		text += "; but " + strings.Join(lost, ", ")
+		text = text.And(reason.New(reason.SandboxLacks).With(lost...))
 	}
-	if l.Reason != "" {
-		text += " (" + l.Reason + ")"
+	if l.Reason.Known() {
+		text = text.And(reason.New(reason.SandboxWhy).With(l.Reason))
 	}
 	return text
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
@@ -127,13 +128,13 @@ func TestProbe(t *testing.T) {
 	if s := level.String(); !strings.HasPrefix(s, "kernel sandbox: Landlock ABI ") || !strings.Contains(s, " + seccomp") {
 		t.Errorf("String() = %q", s)
 	}
-	if l := sandbox.Probe(t.Context(), ""); l.Full() || l.Reason == "" {
+	if l := sandbox.Probe(t.Context(), ""); l.Full() || !l.Reason.Known() {
 		t.Errorf("without a helper Probe = %+v, want nothing and a reason", l)
 	}
-	if l := sandbox.Probe(t.Context(), "/nonexistent/zephbot"); l.Full() || l.Reason == "" {
+	if l := sandbox.Probe(t.Context(), "/nonexistent/zephbot"); l.Full() || !l.Reason.Known() {
 		t.Errorf("with a helper that is not there Probe = %+v, want nothing and a reason", l)
 	}
-	if got, want := (sandbox.Level{Reason: "why"}).String(), "kernel sandbox: none (why)"; got != want {
+	if got, want := (sandbox.Level{Reason: reason.Plain("why")}).String(), "kernel sandbox: none (why)"; got != want {
 		t.Errorf("String() = %q, want %q", got, want)
 	}
 }
