@@ -400,7 +400,7 @@ func (s *step) outputRoom(uses int) int {
 
 func (s *step) newCall(b *batch, u journal.Use) *tools.Call {
 	at, now := s.state.standingAt(b.entry.N), s.state.standing()
-	batches, calls := at.Of(at.Caller) // of whoever the turn belongs to
+	batches, calls := at.Of(at.Caller) // of the turn's owner
 	calls -= len(b.entry.Uses)
 	own := slices.IndexFunc(b.entry.Uses, func(other journal.Use) bool { return other.Call == u.Call })
 	known := &addresses{said: now.Said, seen: now.Seen, call: u.Call, sites: s.state.openedSites()}

@@ -83,7 +83,7 @@ type Entry struct {
 	Touched []string `json:"touched,omitempty"` // result: canonical paths of files that the call worked on
 	// Said, of a user entry that has lost its texts (reduced): the web addresses that a person has written there.
 	Said netrule.Keys `json:"-"`
-	// Seen, of a result: the web addresses that stand in what a call has read of the web, of a search or of a file.
+	// Seen, of a result: the web addresses in what a call has read of the web, of a search or of a file.
 	Seen netrule.Keys `json:"seen,omitempty"`
 	// Wrote, of a result: the call may have changed files: those in Touched, or any if it names none.
 	Wrote bool `json:"wrote,omitempty"`

@@ -100,7 +100,7 @@ func (j *judge) passCall(ctx context.Context, call *tools.Call) error {
 	}
 	call.Trail.Judge = verdict
 	switch {
-	case verdict == unpaid: // whoever has used up a quota must not get rid of the judge by it
+	case verdict == unpaid: // a quota that is used up must not switch off the judge
 		doubtCall(call, verdict)
 		return nil
 	case verdict == allow, j.FailOpen && strings.HasPrefix(verdict, errorPrefix):

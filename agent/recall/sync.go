@@ -299,7 +299,8 @@ func (s *syncing) wasRefused(d Doc) bool {
 }
 
 const (
-	// refusedFor is how long a text that the model has refused is not sent again: each Sync would pay for finding it anew.
+	// refusedFor is how long a text that the model has refused is not sent again: each Sync would pay for finding it
+	// again.
 	refusedFor = 6 * time.Hour
 	// mostRefused bounds the texts that are remembered as refused.
 	mostRefused = 4096

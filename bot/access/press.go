@@ -117,7 +117,7 @@ func (d *Admissions) pressRemoved(ctx context.Context, msg *bot.Message, id stri
 	return e, nil
 }
 
-// listPage is a page of who may talk to the bot. note stands below it.
+// listPage is a page of who may talk to the bot. note is written below it.
 func (d *Admissions) listPage(ctx context.Context, msg *bot.Message, page int, note string) (bot.Content, error) {
 	g, w, language := d.guard, d.guard.words.At(msg.Place), msg.Language
 	people, err := g.People(ctx, msg.Place)

@@ -126,7 +126,7 @@ func (s *server) claimSession(ctx context.Context, id string) (*session, *prompt
 		if !errors.Is(err, errOver) {
 			return sess, p, err
 		}
-		leave, err := s.enterSessions(ctx) // whoever closes it has the turnover
+		leave, err := s.enterSessions(ctx) // the goroutine that closes it has the turnover
 		if err != nil {
 			return nil, nil, err
 		}

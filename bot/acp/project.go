@@ -94,7 +94,7 @@ func (p *Project) listSaved(ctx context.Context) ([]sdk.SessionInfo, error) {
 	return list, nil
 }
 
-// Admit implements turn.Guard: whoever starts the editor may do what their account may do.
+// Admit implements turn.Guard: a person who starts the editor may do what their account may do.
 func (*Project) Admit(context.Context, *bot.Message) (turn.Verdict, error) {
 	return turn.Verdict{OK: true, Admin: true}, nil
 }

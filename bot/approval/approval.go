@@ -73,8 +73,8 @@ type Deps struct {
 	Reach func(ctx context.Context, place bot.Place, caller string) (bool, error)
 	Words texts.Words
 	Now   func() time.Time
-	// Replies: a card can be replied to, so that whoever denies can say why in a reply. Elsewhere the channel hands in the
-	// reason (Why).
+	// Replies: a card can be replied to, so that the person who denies can say why in a reply. Elsewhere the channel
+	// hands in the reason (Why).
 	Replies bool
 	// Names returns the keys that a session has had, with the present one, as its group got new ids; nil = only this.
 	Names func(session bot.SessionKey) []bot.SessionKey

@@ -76,8 +76,8 @@ var repeats = []reason.Code{ //nolint:gochecknoglobals // a table
 	reason.MayReadDenied, reason.OptionUnnamed, reason.VariableUnnamed, reason.StartupFile,
 }
 
-// reasonOf returns why a question is asked, without the command, which stands above it in its own words. A part of the
-// command is named where it stands there as it is, or by its first word.
+// reasonOf returns why a question is asked, without the command, which is above it in its own words. A part of the
+// command is named where it is there unchanged, or by its first word.
 func reasonOf(q *tools.Question) reason.Reason {
 	why := q.Why()
 	if !q.Command || !slices.Contains(repeats, why.Code) || !why.Known() {

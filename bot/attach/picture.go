@@ -20,7 +20,7 @@ import (
 )
 
 // maxPixels is how many pixels a picture may have. Vendors scale what is larger down to some 2 million, and unpacking
-// more than this costs them, and whoever opens the file, gigabytes.
+// more than this costs them, and everybody who opens the file, gigabytes.
 const maxPixels = 50_000_000
 
 // pictureHead is how much of a picture is looked at to find its size; cameras write long notes before it.

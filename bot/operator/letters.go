@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// decided holds what was decided about dead letters: whoever comes second finds it.
+	// decided holds what was decided about dead letters: the second one finds it.
 	decided    = "operator_letter"
 	decidedFor = 60 * 24 * time.Hour // longer than dead letters are listed
 

@@ -273,8 +273,8 @@ func (d *Handler) ownLog(ctx context.Context, f bot.Fact) error {
 // heldFor is how long it is waited for another process that is at the same job; the next look waits again.
 const heldFor = 300 * time.Millisecond
 
-// lockOf names the lock of a fact: one for all erasures of a person, whoever asked for them. It must not name the person,
-// or the erasure would delete it.
+// lockOf names the lock of a fact: one for all erasures of a person, no matter who asked for them. It must not name the
+// person, or the erasure would delete it.
 func lockOf(f bot.Fact) string {
 	var j Job
 	if f.Bucket != JobBucket || json.Unmarshal([]byte(f.Value), &j) != nil {

@@ -20,7 +20,7 @@ const (
 	// JobBucket holds the jobs of erasing, by their ids, from the request until the receipt was delivered. A job names the
 	// person, and nothing else does for longer.
 	JobBucket = "erase_job"
-	// receiptBucket holds receipts of what was erased, by the ids of the jobs, for whoever asked on the command line.
+	// receiptBucket holds receipts of what was erased, by the ids of the jobs, for the caller on the command line.
 	receiptBucket = "erase_receipt"
 	// SpentBucket holds, by caller id, until when the charges of a month stay with a person who was erased.
 	SpentBucket = "erase_spent"

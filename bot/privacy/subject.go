@@ -163,7 +163,8 @@ func (s *Subject) scrubEntry(raw string) (clean string, changed bool, hashes []s
 		}
 		object["text"] = erasedText
 	}
-	// hashes of addresses that people have written, whoever it was: who knows an address could tell that it is there
+	// hashes of addresses that people have written, no matter who: a person who knows an address could tell that it is
+	// there
 	standing, _ := object["standing"].(map[string]any)
 	_, knows := standing["said"]
 	delete(standing, "said")

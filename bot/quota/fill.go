@@ -13,9 +13,9 @@ import (
 
 // Counters may lose what they held: embedded ones forget everything with their process, a server without persistence
 // with its own. So a process fills each counter from the mirror before it first relies on it, and once a day. A number
-// beside the counters of a day, drawn by whoever first finds none, tells that they are still the ones that were filled:
-// it is lost with them. It is read in the same step that takes a turn. A server that restarts from an old snapshot, or a
-// replica that takes over, has that number and counters that are too low: Renewals tells of those.
+// beside the counters of a day, drawn by the first process that finds none, tells that they are still the ones that
+// were filled: it is lost with them. It is read in the same step that takes a turn. A server that restarts from an old
+// snapshot, or a replica that takes over, has that number and counters that are too low: Renewals tells of those.
 
 // tries bounds how often something is taken again because the counters were lost meanwhile.
 const tries = 5

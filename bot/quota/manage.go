@@ -137,7 +137,7 @@ type doubt struct {
 	until time.Time
 }
 
-// changing is told before a limit is stored: whoever reads that it holds may write a moment later, before Follow.
+// changing is told before a limit is stored: a person who reads that it holds may write a moment later, before Follow.
 func (m *Meter) changing(facts bot.Facts) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

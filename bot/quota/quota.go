@@ -29,7 +29,7 @@ type Scopes struct {
 // Options configure a Meter.
 type Options struct {
 	Limits Scopes
-	// limits of single chats ("-100") and topics ("-100/7") instead of Limits.Chat; they hold whoever pays
+	// limits of single chats ("-100") and topics ("-100/7") instead of Limits.Chat; they hold no matter who pays
 	ByChat map[string]Limits
 	Payer  string         // in groups: user, chat, both (quotas.payer); default user
 	Zone   *time.Location // in which days and months begin; nil = UTC
@@ -150,7 +150,7 @@ type level struct {
 }
 
 // levels are those of a message: who pays in a group is configured. Limits that are set for a single chat or topic hold
-// there whoever pays.
+// there no matter who pays.
 func (m *Meter) levels(msg *bot.Message) []level {
 	p := msg.Place
 	if !p.Ordinary() { // who asks, or whose account it is, pays; the limits of a chat with the same id are not its own

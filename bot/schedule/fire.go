@@ -150,7 +150,7 @@ func (d *Scheduler) skipRun(ctx context.Context, t task, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if t.Next = next; t.Cron == "" { // it was made anew while it runs: its time comes when that has ended
+	if t.Next = next; t.Cron == "" { // it was made again while it runs: its time comes when that has ended
 		t.Next = now.Add(soon)
 		return d.applyTask(ctx, &t, &bot.Change{})
 	}
@@ -254,7 +254,7 @@ func (d *Scheduler) closeRun(ctx context.Context, t *task) error {
 
 // closeWith accounts for the end of a run. t is what is stored then; a task that ran once and succeeded is deleted. One of
 // the configuration is kept until its entry is gone or has another time: a start with a clock that was set back before
-// its time would make it anew.
+// its time would make it again.
 func (d *Scheduler) closeWith(ctx context.Context, t *task, end *bot.Fact) error {
 	change := &bot.Change{}
 	if end.Value != "" {

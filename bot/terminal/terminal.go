@@ -468,7 +468,7 @@ func (t *Terminal) handPress(ctx context.Context, accept Accept, m bot.Message) 
 	return accept(ctx, []turn.Raw{{ID: m.ID, Source: bot.FromTerminal, Body: raw}})
 }
 
-// Admit implements turn.Guard: whoever uses the terminal may do what their account may do.
+// Admit implements turn.Guard: a person at the terminal may do what their account may do.
 func (t *Terminal) Admit(context.Context, *bot.Message) (turn.Verdict, error) {
 	return turn.Verdict{OK: true, Admin: true}, nil
 }

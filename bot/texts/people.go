@@ -153,10 +153,10 @@ func (w Words) CodeWrong(language string, left int) string {
 	return w.in(language).People.CodeWrong.say(left)
 }
 
-// CodeTooOften answers whoever has no try left.
+// CodeTooOften answers a person who has no try left.
 func (w Words) CodeTooOften(language string) string { return w.in(language).People.CodeOften }
 
-// StartAdmin follows Start for whoever has become the first admin.
+// StartAdmin follows Start for the person who has become the first admin.
 func (w Words) StartAdmin(language string) string { return w.in(language).People.StartAdmin }
 
 // PeopleInPrivate answers /people in a group.

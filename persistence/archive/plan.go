@@ -12,7 +12,7 @@ import (
 )
 
 // planName is the file, in the home of the service, with the renames of a restore that has begun. As soon as it exists,
-// the restore is decided: whoever opens the directory next completes it.
+// the restore is decided: the next process that opens the directory completes it.
 const planName = ".restore-plan.json"
 
 // plan is the content of that file.

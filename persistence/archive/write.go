@@ -103,7 +103,7 @@ func (w *Writer) writeRegular(head *tar.Header, from io.Reader) error {
 }
 
 // Tree adds everything below a directory; a missing one is empty. Links are not followed, and nothing outside of the
-// directory is read, whoever changes it meanwhile. What vanishes is left out; what is no file, directory or link, what
+// directory is read, even if it changes meanwhile. What vanishes is left out; what is no file, directory or link, what
 // cannot be read, and what skip returns true for is left out too, the first two with a mention in Changed.
 func (w *Writer) Tree(ctx context.Context, part Part, dir string, skip func(name string, info fs.FileInfo) bool) error {
 	root, err := os.OpenRoot(dir)

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// freeLane takes a lane from whoever holds it, as a move does.
+	// freeLane takes a lane from its holder, as a move does.
 	freeLane   = `UPDATE lane SET fence = fence + 1, owner = '', until = 0, version = version + 1 WHERE session = $1`
 	endJournal = `DELETE FROM journal WHERE session = $1`
 	// moveSum is one statement, and adds only what it deletes: of two processes that move a sum, the second finds nothing.

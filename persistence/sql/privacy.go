@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// freeLane takes a lane from whoever holds it, as a move does.
+	// freeLane takes a lane from its holder, as a move does.
 	freeLane     = `UPDATE lane SET fence = fence + 1, owner = '', until = 0 WHERE session = ?`
 	endJournal   = `DELETE FROM journal WHERE session = ?`
 	refOfSession = `SELECT blob FROM blob_ref WHERE session = ? AND blob = CAST(? AS INTEGER)`

@@ -15,7 +15,7 @@ type optionRow struct {
 	any, subs, here, address, at, plus, assign, single, bundled, awk, keys bool
 	// command: the words from the first-th on are a command; joined: a shell runs them; shell: without them it starts one.
 	command, joined, shell bool
-	sets, dash, sed        bool // NAME=value, and a dash, may stand before; words are scripts of sed
+	sets, dash, sed        bool // NAME=value, and a dash, may come before; words are scripts of sed
 	starts, execs, always  bool // options start programs, or are followed by a command; every use starts programs
 }
 

@@ -31,7 +31,7 @@ func (w *walker) appendWords(list []word, n *syntax.Word) []word {
 	return append(list, w.bracedWords(n)...)
 }
 
-// bracedWords returns the words that n, in which a brace stands, expands to.
+// bracedWords returns the words that n, which contains a brace, expands to.
 func (w *walker) bracedWords(n *syntax.Word) (list []word) {
 	split := *n
 	split.Parts = slices.Clone(n.Parts) // n does not change

@@ -41,7 +41,7 @@ func HostOf(plain string) string {
 	return u.Hostname()
 }
 
-// Site returns the domain that somebody has registered and below which the host stands: evil.example for
+// Site returns the domain that somebody has registered and that the host belongs to: evil.example for
 // a.b.evil.example. For a host on a service that gives names to everybody (github.io), it is that of the service, because
 // one person may have many of those.
 func Site(host string) string {
@@ -63,7 +63,7 @@ func Site(host string) string {
 const maxText = 1 << 20
 
 // Find returns the addresses in a text in plain form, each once, in order, and at most so many. What belongs to an address
-// and what to the sentence around it is not always certain: then both readings count, as both stand there. With bare,
+// and what to the sentence around it is not always certain: then both readings count, as both are there. With bare,
 // names without a scheme count too, such as go.dev/blog.
 func Find(text string, most int, bare bool) []string {
 	if len(text) > maxText {
@@ -85,7 +85,7 @@ var unescape = strings.NewReplacer(`\/`, "/", `\u0026`, "&", `\u003d`, "=", `\u0
 
 type finder struct {
 	found []string
-	tried map[string]bool // as they stand there
+	tried map[string]bool // as they are there
 	known map[string]bool // in plain form
 	most  int
 }
@@ -206,7 +206,7 @@ func (f *finder) bare(text string) {
 	}
 }
 
-// apart reports whether a byte stands between words.
+// apart reports whether a byte is between words.
 func apart(b byte) bool { return b <= ' ' || strings.IndexByte("\"<>`|\\^{},;", b) >= 0 }
 
 // Repeats reports whether an address in plain form is repeated from the inputs of the call that returned it: a service
@@ -244,7 +244,7 @@ type Origin uint8
 // Origins. The zero value is the least that can be said.
 const (
 	Built Origin = iota // nobody has: the model has put it together
-	Found               // it stands in a page, the result of a search, a quotation or a document
+	Found               // it is in a page, the result of a search, a quotation or a document
 	Given               // a person has written it
 )
 

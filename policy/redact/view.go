@@ -128,7 +128,7 @@ func continuation(s string) int {
 	return 0
 }
 
-// encoded decodes a visible character that is written as two hexadecimal digits after a sign; a blank stands for what
+// encoded decodes a visible character that is written as two hexadecimal digits after a sign; a blank replaces what
 // separates words and lines.
 func encoded(s, sign string) (size int, instead string) {
 	n := len(sign)

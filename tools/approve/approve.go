@@ -45,11 +45,11 @@ type Approval struct {
 	Scope string // "" (once), ScopeSession, or another value of the store
 	// Cleared is the flagged source that the question named, if who decided has cleared its mark; "" = they have not.
 	Cleared string
-	// Layer identifies what the call would do, as it was shown to whoever approved it (tools.Effect.Layer); "" = the text
-	// of the call was approved.
+	// Layer identifies what the call would do, as it was shown to the person who approved it (tools.Effect.Layer); "" =
+	// the text of the call was approved.
 	Layer string
-	// States is what was at the paths that the call works on when whoever approved it saw what it does to them, which is
-	// Deed; nil = they approved the text of the call.
+	// States is what was at the paths that the call works on when the person who approved it saw what it does to them,
+	// which is Deed; nil = they approved the text of the call.
 	States []tools.FileState
 	Deed   *tools.Effect
 	// Again: the question was a repeated one, because what was approved before did not hold.
@@ -214,7 +214,7 @@ func (s stage) decided(ctx context.Context, call *tools.Call) error {
 	}
 }
 
-// holds reports whether the call would still do what whoever approved it saw, and binds it to that.
+// holds reports whether the call would still do what the person who approved it saw, and binds it to that.
 func (s stage) holds(ctx context.Context, call *tools.Call, a *Approval) bool {
 	if a.Layer != "" {
 		if s.previewer == nil || !s.previewer.Holds(ctx, call, a.Layer) {

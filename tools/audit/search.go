@@ -44,7 +44,7 @@ type Found struct {
 
 // Query selects lines; what is empty selects all.
 type Query struct {
-	Person string // caller id, or the id alone; whoever called or approved
+	Person string // caller id, or the id alone; of the caller or an approver
 	Tool   string // a part of the name
 	Result string // type of the result
 	Since  time.Time

@@ -214,8 +214,8 @@ func (g *gate) bindFiles(ctx context.Context, call *tools.Call, request *policy.
 	}
 }
 
-// refuseDenied returns the only message that the model gets. The rule, pattern and path would tell it, or whoever controls
-// it, how to evade them.
+// refuseDenied returns the only message that the model gets. The rule, pattern and path would tell it, or those who
+// control it, how to evade them.
 func refuseDenied() *tools.Error {
 	return &tools.Error{
 		Category: tools.PolicyBlocked, Denied: true,

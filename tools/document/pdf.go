@@ -57,7 +57,7 @@ func readPage(doc *pdf.Reader, n int) (page string, ok bool) {
 	var b strings.Builder
 	var last pdf.Text
 	for _, c := range doc.Page(n).Content().Text {
-		if c.S == "\n" { // stands behind each string that has gaps
+		if c.S == "\n" { // comes behind each string that has gaps
 			continue
 		}
 		size := math.Max(math.Abs(c.FontSize), 1)

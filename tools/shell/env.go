@@ -86,7 +86,7 @@ func (r *Runner) withheldNames() []string {
 }
 
 // programPaths returns the shell program, so that the sandbox can start it from an unusual place too, and the directory of
-// the git that stands in place of the machine's.
+// the git that replaces the machine's.
 func (r *Runner) programPaths(j job) []string {
 	var list []string
 	if path, err := filepath.EvalSymlinks(r.shell[0]); err == nil {

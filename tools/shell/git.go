@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// neutralGit is a shell function that stands in place of git in a call that nobody has approved word for word. It prevents
+// neutralGit is a shell function that replaces git in a call that nobody has approved word for word. It prevents
 // git from starting programs that a repository names.
 //
 //go:embed git.sh

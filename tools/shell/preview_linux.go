@@ -105,7 +105,7 @@ func (r *Runner) tryOn(ctx context.Context, call *tools.Call, text, ws string, d
 	if _, complete := r.Bars(ctx, ws); !complete { // its output and the diff would show what may not be read
 		return &tools.Effect{Unknown: tools.UnknownHidden}, nil
 	}
-	most, _ := r.opts.Disk.Room(ctx, ws, previewBytes) // the error is for whoever wants more
+	most, _ := r.opts.Disk.Room(ctx, ws, previewBytes) // the error is for those who want more
 	o, err := r.executeJob(ctx, job{
 		text: text, ws: ws, timeout: previewTimeout, permit: permit{approved: true, exact: true}, read: r.readableDirs(call.Origin),
 		layer: &sandbox.Overlay{Upper: d.Upper, Work: d.Work, Beside: d.Beside}, most: min(most, previewBytes),

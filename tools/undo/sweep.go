@@ -28,7 +28,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 		errs = append(errs, err)
 		sizes[e.Name()], total = bytes, total+bytes
 	}
-	// The largest give way first: whoever uses little keeps it.
+	// The largest give way first: those who use little keep it.
 	for total > s.o.Limits.Total && len(sizes) > 0 && ctx.Err() == nil {
 		largest := ""
 		for name, bytes := range sizes {

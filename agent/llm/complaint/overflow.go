@@ -258,7 +258,7 @@ var (
 	onlyCode  = regexp.MustCompile(`^\)\s*$`)
 )
 
-// aroundNumbers finds the limit and the size of an unknown wording. What stands closest before a number, or directly
+// aroundNumbers finds the limit and the size of an unknown wording. What is closest before a number, or directly
 // after it, says what it is. Of two numbers that nothing describes, the smaller one is the limit, because the request is
 // too long.
 func aroundNumbers(words string) (limit, size int) {

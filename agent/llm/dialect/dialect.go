@@ -91,7 +91,7 @@ type Params struct {
 type History struct {
 	// CallIDs is the form of the ids of calls: "" = at most 40 letters, digits, _ and -; CallIDsShort; CallIDsVerbatim.
 	CallIDs string `json:"call_ids"`
-	// Bridge: an assistant's message stands between a tool's result and a user's message.
+	// Bridge: an assistant's message is put between a tool's result and a user's message.
 	Bridge    bool `json:"bridge"`
 	NoSystem  bool `json:"no_system"`  // there is no system message: its text begins the first message of the user
 	Alternate bool `json:"alternate"`  // two messages of a role in a row are joined

@@ -209,7 +209,7 @@ func (m *Local) Recall(provider, model string) *Learnt {
 	return l
 }
 
-// Update implements Memory. The week begins anew with each change of what is
+// Update implements Memory. The week begins again with each change of what is
 // known, and not with what learning has cost.
 func (m *Local) Update(provider, model string, change func(*Learnt)) {
 	m.Set(provider, model, func(l *Learnt) *Learnt {

@@ -23,7 +23,7 @@ type Listing struct {
 	Path string `json:"path"`
 	List string `json:"list"` // field with the list of models; "" = the answer is the list, or one model
 	ID   string `json:"id"`   // field with the name of a model; "" = the server has one model
-	// Prefix stands before the names of models there, and not where they are asked for answers.
+	// Prefix is before the names of models there, and not where they are asked for answers.
 	Prefix string `json:"prefix"`
 	// Key is the header in which the key is sent; "" = as with other requests.
 	Key string `json:"key"`

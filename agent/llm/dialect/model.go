@@ -16,8 +16,8 @@ type Traits struct {
 	// AnswerLimit is the field of a chat completion that limits the answer; "" = max_tokens, the only one that most servers
 	// know.
 	AnswerLimit string
-	// Encrypted: the model reasons, and gives its reasoning encrypted to whoever asks for it (Responses API). Others refuse
-	// such a request.
+	// Encrypted: the model reasons, and gives its reasoning encrypted to those who ask for it (Responses API). Others
+	// refuse such a request.
 	Encrypted bool
 	// OpensThought: the template writes the opening tag of a thought into the prompt, so that an answer begins with a thought
 	// of which only the closing tag is seen. It matters where the server does not keep thoughts apart.

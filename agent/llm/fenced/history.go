@@ -6,7 +6,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/history"
 )
 
-// words converts a conversation to plain text in which calls stand as this package reads them.
+// words converts a conversation to plain text in which calls are written as this package reads them.
 var words = history.Words{Call: renderUse, Finish: closeFence}
 
 // closeFence closes a fence that is open at the end of text. Otherwise, what follows would be inside it.

@@ -8,8 +8,8 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// notAnObject is the name under which arguments that are no JSON object stand in a history. The model has been told of
-// its mistake by the result of the call.
+// notAnObject is the name under which arguments that are no JSON object are put in a history. The model has been told
+// of its mistake by the result of the call.
 const notAnObject = "not_an_object"
 
 // maxDepth bounds how deeply arguments that are sent are nested. Some servers read JSON recursively.
@@ -161,7 +161,7 @@ func distinctKeys(text []byte, at, level int) (end int, ok bool) {
 // maxKeys bounds the keys of an object that are compared with each other; an object with more is written again.
 const maxKeys = 256
 
-// halfPairs reports whether an escaped surrogate stands without its other half.
+// halfPairs reports whether an escaped surrogate has no other half.
 func halfPairs(text []byte) bool {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' {
@@ -185,7 +185,7 @@ func halfPairs(text []byte) bool {
 	return false
 }
 
-// surrogateHalf says what an escape at a position stands for: 'h' or 'l' = the high or low half of a pair, 0 = neither.
+// surrogateHalf says what an escape at a position is: 'h' or 'l' = the high or low half of a pair, 0 = neither.
 func surrogateHalf(text []byte, at int) byte {
 	if at+6 > len(text) || text[at] != '\\' || text[at+1] != 'u' || text[at+2]|0x20 != 'd' {
 		return 0

@@ -20,12 +20,12 @@ const (
 	LinePrefix = "| "
 )
 
-// systemMark precedes instructions that stand where a server takes no system message.
+// systemMark precedes instructions that are put where a server takes no system message.
 const systemMark = "[instructions of the system]\n"
 
 // Words converts a conversation to plain text. The zero value writes a call beside its result.
 type Words struct {
-	// Call writes a call at the end of the model's message that requests it; nil = calls stand beside their results.
+	// Call writes a call at the end of the model's message that requests it; nil = calls are beside their results.
 	Call func(llm.ToolUse) string
 	// Finish completes the text of a message of the model to which something is added, such as a fence that is open; nil
 	// = it is left as it is.
@@ -220,7 +220,7 @@ func argumentsText(args json.RawMessage) string {
 	return strconv.Quote(string(args))
 }
 
-// oneLine replaces what a reader may take for the end of a line, which within JSON can only stand in a string.
+// oneLine replaces what a reader may take for the end of a line, which within JSON can only be in a string.
 func oneLine(r rune) rune {
 	if lineEnd(r) {
 		return ' '

@@ -16,7 +16,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 )
 
-// Empty stands where a message says nothing that can be seen.
+// Empty is used where a message says nothing that can be seen.
 const Empty = "(empty)"
 
 // Texts that the model reads where a server wants a message that nobody has written.
@@ -170,7 +170,7 @@ func (r *Rules) callsAnswered(m *llm.Message, results []llm.Message, ids *names)
 }
 
 // findAnswers returns, for each call of the message at an index, the index of its result; -1 = it has none. A result belongs
-// to the first call with its id that has none yet, and stands before the model's next message. Messages in taken belong
+// to the first call with its id that has none yet, and comes before the model's next message. Messages in taken belong
 // to other calls.
 func findAnswers(list []llm.Message, at int, taken []bool) []int {
 	uses := list[at].Uses

@@ -1,12 +1,12 @@
 // Package llmtest provides a scripted language model for tests and scenario files. It behaves like a provider (it
 // streams, waits, fails and honours ctx) and says only what its script contains.
 //
-// A script is a list of Steps, each of them one answer. New plays them in order, whoever asks. On adds a rule instead:
-// its steps answer the conversations whose last user message contains a text. Which of them comes next is read from the
-// conversation alone (the number of assistant messages after that user message), so many sessions can run at once, and
-// a resumed turn gets the same answer again. Steps with Err precede the step that they delay: each is played once for
-// one and the same history, then the following step answers. An Err step with none after it fails forever. Rules are
-// tried in order of declaration; if none matches, the steps of New are used.
+// A script is a list of Steps, each of them one answer. New plays them in order, no matter who asks. On adds a rule
+// instead: its steps answer the conversations whose last user message contains a text. Which of them comes next is read
+// from the conversation alone (the number of assistant messages after that user message), so many sessions can run at
+// once, and a resumed turn gets the same answer again. Steps with Err precede the step that they delay: each is played
+// once for one and the same history, then the following step answers. An Err step with none after it fails forever.
+// Rules are tried in order of declaration; if none matches, the steps of New are used.
 //
 // Parse reads a script from text, one action a line; empty lines and lines that begin with # are skipped:
 //

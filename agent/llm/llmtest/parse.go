@@ -307,7 +307,7 @@ func cut(s string) (word, rest string) {
 	return s[:i], strings.TrimSpace(s[i:])
 }
 
-// unquote reads a Go string literal in double quotes; anything else is taken as it stands.
+// unquote reads a Go string literal in double quotes; anything else is taken as it is.
 func unquote(s string) (string, error) {
 	if len(s) < 2 || s[0] != '"' || s[len(s)-1] != '"' {
 		return s, nil

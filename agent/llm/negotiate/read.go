@@ -537,7 +537,7 @@ func (r *recogniser) addField(named string) {
 	case slices.Contains(protected, last) && path != "messages[].name":
 		return
 	}
-	if list := r.alikePaths(named, path); len(list) > 1 { // it stands at several places, such as marks for a cache
+	if list := r.alikePaths(named, path); len(list) > 1 { // it is at several places, such as marks for a cache
 		for _, one := range list {
 			r.addChange(Change{Class: "field", Omit: one, Placed: true})
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // Retry repeats calls of a provider that are not answers to a conversation, such as embeddings, after the same errors and
-// with the same pauses as a Router. Each attempt is a call of its own for whoever counts and pays. Safe for concurrent
+// with the same pauses as a Router. Each attempt is a call of its own for those who count and pay. Safe for concurrent
 // use.
 type Retry struct{ o Options }
 

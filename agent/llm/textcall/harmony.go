@@ -16,7 +16,7 @@ var (
 // recipient finds the tool that a message is sent to.
 var recipient = regexp.MustCompile(`to=([^\s<]+)`)
 
-// header is what stands between <|start|> or <|channel|> and <|message|>.
+// header is what is between <|start|> or <|channel|> and <|message|>.
 type header struct {
 	role, channel, to string
 	size              int // with both marks

@@ -241,7 +241,7 @@ func (r *Reader) readAction(text string, final bool) (n int, decided, read bool)
 	}
 }
 
-// actionTool returns the tool that an action names, which may stand in quotes or have parentheses behind it; nil = none.
+// actionTool returns the tool that an action names, which may be in quotes or have parentheses behind it; nil = none.
 func (r *Reader) actionTool(name string) *llm.Tool {
 	return r.findTool(strings.TrimSuffix(strings.Trim(name, " \t\r`\"'*[]"), "()"))
 }

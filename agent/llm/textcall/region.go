@@ -33,7 +33,7 @@ type value struct {
 // maxHeader bounds the opening tag of an element, in bytes.
 const maxHeader = 320
 
-// vendor is what may stand before the name of a tag: DSML between bars, or a prefix.
+// vendor is what may come before the name of a tag: DSML between bars, or a prefix.
 const vendor = `(?:[|｜]{1,2}DSML[|｜]{1,2}|[A-Za-z][A-Za-z0-9_-]*:)?`
 
 var (

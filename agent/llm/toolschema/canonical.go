@@ -129,7 +129,7 @@ type reader struct {
 	open    map[*value]bool // what is being read: a reference to it is a recursion
 	nodes   int             // that may still be made
 	bytes   int             // of texts that may still be kept
-	old     bool            // a draft before 2019-09: what stands beside a reference does not count
+	old     bool            // a draft before 2019-09: what is beside a reference does not count
 	full    bool            // the budget is spent
 }
 

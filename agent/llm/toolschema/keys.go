@@ -21,7 +21,7 @@ const maxSteps = 1_000_000
 
 // Keys translates the names of a tool's properties that a server does not accept, such as filter[x] or $top. A name has
 // the same other name everywhere in a tool, which no other property of the tool has, and it is translated only where the
-// schema lists it: what stands in an object of any properties is data. Below a schema that is cut, because it contains
+// schema lists it: what is in an object of any properties is data. Below a schema that is cut, because it contains
 // itself, no property is listed.
 //
 // nil has nothing to translate. Safe for concurrent use.
@@ -152,7 +152,7 @@ func (k *Keys) Decode(args json.RawMessage) json.RawMessage {
 	return k.decodeBroken(args)
 }
 
-// decodeBroken replaces the names on the wire that stand before a colon in text that is not valid JSON.
+// decodeBroken replaces the names on the wire before a colon in text that is not valid JSON.
 func (k *Keys) decodeBroken(text json.RawMessage) json.RawMessage {
 	var out []byte
 	done := 0

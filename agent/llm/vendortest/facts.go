@@ -45,7 +45,7 @@ type facts struct {
 	toolless *regexp.Regexp
 }
 
-// source says where a fact is from: no fact stands without one.
+// source says where a fact is from: every fact has one.
 type source struct {
 	Fact   string `toml:"fact"`   // in words
 	Source string `toml:"source"` // what says so, and of when that is
@@ -89,7 +89,7 @@ type rule struct {
 	Code    string `toml:"code"`
 	Param   string `toml:"param"`
 
-	origin string            // the file that the row stands in
+	origin string            // the file that the row is in
 	steps  map[string][]step // by API
 	model  *regexp.Regexp
 }

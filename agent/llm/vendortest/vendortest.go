@@ -84,7 +84,7 @@ type Exchange struct {
 	Held []string
 }
 
-// Raw is an answer as it stands, given to a request whatever it is.
+// Raw is an answer as it is, given to a request whatever it is.
 type Raw struct {
 	Status int
 	Header map[string]string
@@ -174,7 +174,7 @@ func (s *Server) Fail(kinds ...string) error {
 	return nil
 }
 
-// Say gives the next requests answers as they stand, one each.
+// Say gives the next requests answers as they are, one each.
 func (s *Server) Say(answers ...Raw) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -744,7 +744,7 @@ func (l *lines) line(text string) {
 	_, _ = io.WriteString(l.w, text+end) // a client that stops an answer goes away in the middle
 }
 
-// data writes an event whose payload is a value, or a string as it stands.
+// data writes an event whose payload is a value, or a string as it is.
 func (l *lines) data(v any) {
 	text, ok := v.(string)
 	if !ok {

@@ -20,7 +20,7 @@ const (
 	maxEntities = 100 // the rest is dropped silently
 )
 
-// The patterns tdlib finds commands, mentions and links with; what may stand around them is checked in code because RE2
+// The patterns tdlib finds commands, mentions and links with; what may be around them is checked in code because RE2
 // has no look-around.
 var (
 	commandPattern = expression(`/[a-zA-Z0-9_]{1,64}(?:@[a-zA-Z0-9_]{3,32})?`)
@@ -76,7 +76,7 @@ func closed(kind models.MessageEntityType) bool {
 	return false
 }
 
-// free says whether the match stands alone: no word character and none of stop right before or after it.
+// free says whether the match is alone: no word character and none of stop right before or after it.
 func free(text string, at []int, stop string) bool {
 	before, n := utf8.DecodeLastRuneInString(text[:at[0]])
 	if n > 0 && (wordRune(before) || strings.ContainsRune(stop, before)) {

@@ -107,7 +107,7 @@ func markAt(rest string) string {
 	return ""
 }
 
-// startQuote handles the beginning of a line: ">" opens or continues a quote, "**>" begins an expandable one anew.
+// startQuote handles the beginning of a line: ">" opens or continues a quote, "**>" begins an expandable one.
 func (p *markdownReader) startQuote() bool {
 	rest := p.in[p.at:]
 	if skip, ok := strings.CutPrefix(rest, "**>"); ok {

@@ -165,7 +165,7 @@ func (c *chat) place(body *models.Message, m Message) error {
 	return nil
 }
 
-// quoted is a message as it stands inside reply_to_message: one level deep.
+// quoted is a message as it is inside reply_to_message: one level deep.
 func (m *message) quoted() *models.Message {
 	out := m.body
 	out.ReplyToMessage = nil

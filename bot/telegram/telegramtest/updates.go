@@ -84,7 +84,7 @@ func (s *Server) push(kind, lane string, life time.Duration, u *models.Update) i
 	return u.ID
 }
 
-// enqueue appends, remembers and wakes whoever delivers. The lock is held.
+// enqueue appends, remembers and wakes the goroutine that delivers. The lock is held.
 func (s *Server) enqueue(item *queued) {
 	q := &s.queue
 	q.items = append(q.items, item)
@@ -111,7 +111,7 @@ func (q *updateQueue) expire(now time.Time) {
 }
 
 // confirm forgets what lies before offset. A negative offset keeps that many from the end. An offset beyond the next id
-// confirms nothing: after a week of silence ids start anew, possibly lower.
+// confirms nothing: after a week of silence ids start again, possibly lower.
 func (q *updateQueue) confirm(offset int64) {
 	switch {
 	case offset < 0:
@@ -262,7 +262,7 @@ func (s *Server) Unfetched(chat int64) []int {
 	return list
 }
 
-// RawUpdate queues an update as it stands, whatever allowed_updates says: oddities, unknown kinds, broken unions. An
+// RawUpdate queues an update as it is, whatever allowed_updates says: oddities, unknown kinds, broken unions. An
 // update_id is added when it has none; one it has is kept. It must be a JSON object.
 func (s *Server) RawUpdate(update []byte) (int64, error) {
 	var fields map[string]json.RawMessage
@@ -290,7 +290,7 @@ func (s *Server) RawUpdate(update []byte) (int64, error) {
 			ID int64 `json:"id"`
 		} `json:"chat"`
 	}
-	if json.Unmarshal(fields["message"], &brings) == nil { // any oddity may stand there
+	if json.Unmarshal(fields["message"], &brings) == nil { // any oddity may be there
 		item.chat, item.message = brings.Chat.ID, brings.ID
 	}
 	s.enqueue(item)

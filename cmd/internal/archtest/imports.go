@@ -61,7 +61,7 @@ var confined = []struct {
 	{"github.com/coder/acp-go-sdk", []string{"bot/acp"}},
 }
 
-// within says whether a package is dir or stands below it.
+// within says whether a package is dir or below it.
 func within(pkg, dir string) bool { return pkg == dir || strings.HasPrefix(pkg, dir+"/") }
 
 func withinAny(pkg string, dirs []string) bool {

@@ -49,7 +49,7 @@ const maxDepth = 8
 const wiring = "cmd/internal/app"
 
 // checkDepth checks how deep a reader must go: the longest chain of imports within the module, without tests, from
-// every package that does not itself stand above the wiring.
+// every package that is not itself above the wiring.
 func checkDepth(files []goFile) []Problem {
 	g := graph{edges: map[string][]string{}, memo: map[string][]string{}}
 	var dirs []string

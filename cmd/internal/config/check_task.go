@@ -44,7 +44,7 @@ func (k *checker) taskPlace(at string, t *Task) {
 	}
 }
 
-// sentence is what an error of a tool says, without what stands before it there.
+// sentence is what an error of a tool says, without what is before it there.
 func sentence(err error, before string) string {
 	text := err.Error()
 	if e, ok := errors.AsType[*tools.Error](err); ok {

@@ -1,4 +1,4 @@
-// Package watch reports changes below directories. It says that something changed, not what: whoever is told looks.
+// Package watch reports changes below directories. It says that something changed, not what: the one who is told looks.
 package watch
 
 import (

@@ -370,8 +370,8 @@ func (s *Store) Finish(ctx context.Context, keep Keeper) error {
 	return errors.Join(errs...)
 }
 
-// Complete completes what was being applied in a workspace when its process was killed; it is for whoever takes over the
-// work of that process, before anything else works in the workspace. Other layers stay.
+// Complete completes what was being applied in a workspace when its process was killed; it is for the process that
+// takes over the work of that process, before anything else works in the workspace. Other layers stay.
 func (s *Store) Complete(ctx context.Context, workspace string) error {
 	place := s.place(workspace)
 	if _, err := os.Lstat(place); errors.Is(err, fs.ErrNotExist) {
