@@ -233,9 +233,9 @@ func TestDepth(t *testing.T) {
 		below int
 		want  []string
 	}{
-		{7, nil},
-		{8, []string{"cmd/internal/app depth"}},
-		{9, []string{"cmd/internal/app depth", "tools/p1 depth"}},
+		{8, nil},
+		{9, []string{"cmd/internal/app depth"}},
+		{10, []string{"cmd/internal/app depth", "tools/p1 depth"}},
 	} {
 		t.Run(fmt.Sprint(tt.below), func(t *testing.T) {
 			t.Parallel()
