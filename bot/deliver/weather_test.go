@@ -198,11 +198,14 @@ func TestLostQuestionIsAskedAgain(t *testing.T) {
 					}
 					return nil
 				}
-				var hangs atomic.Bool
-				w.sender.answer = func(r *bot.Row) error {
-					if hangs.Load() {
-						<-time.After(20 * time.Second)
+				var refuses atomic.Bool
+				w.store.Hooks.BeforeApply = func(c *bot.Change) error {
+					if refuses.Load() && len(c.Rows) > 0 && c.Rows[0].Unconfirmed > 0 {
+						return errHiccup
 					}
+					return nil
+				}
+				w.sender.answer = func(r *bot.Row) error {
 					if r.Key == "ask" {
 						return fail(bot.Vague)
 					}
@@ -214,15 +217,10 @@ func TestLostQuestionIsAskedAgain(t *testing.T) {
 				ids := w.say(ask, row(bot.Final, "behind"))
 				if dies {
 					pass(12 * time.Second)
-					w.store.Hooks.BeforeApply = func(c *bot.Change) error {
-						if len(c.Rows) > 0 && c.Rows[0].Unconfirmed > 0 {
-							return errHiccup
-						}
-						return nil
-					}
+					refuses.Store(true)
 					pass(time.Minute + 2*time.Second)
 					w.stop()
-					w.store.Hooks.BeforeApply = nil
+					refuses.Store(false)
 					w.start()
 				}
 				pass(2 * time.Minute)
