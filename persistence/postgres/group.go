@@ -175,17 +175,17 @@ type (
 // them.
 func keysOf(n *state.Needs) []any {
 	keys := make([]any, 0, len(n.Lanes)+len(n.Rows)+len(n.Arrivals)+len(n.Facts)+4)
-	add(&keys, n.Lanes, func(session bot.SessionKey) any { return bot.SessionKey(clean(string(session))) })
-	add(&keys, n.Rows, func(id int64) any { return rowKey(id) })
-	add(&keys, n.Arrivals, func(seq int64) any { return arrivalKey(seq) })
-	add(&keys, n.Arrived, func(key state.ArrivalKey) any {
+	addKeys(&keys, n.Lanes, func(session bot.SessionKey) any { return bot.SessionKey(clean(string(session))) })
+	addKeys(&keys, n.Rows, func(id int64) any { return rowKey(id) })
+	addKeys(&keys, n.Arrivals, func(seq int64) any { return arrivalKey(seq) })
+	addKeys(&keys, n.Arrived, func(key state.ArrivalKey) any {
 		return state.ArrivalKey{Channel: clean(key.Channel), Bot: clean(key.Bot), ID: clean(key.ID)}
 	})
-	add(&keys, n.Facts, func(key state.FactKey) any { return state.FactKey{Bucket: clean(key.Bucket), Key: clean(key.Key)} })
-	add(&keys, n.Keys, func(key string) any { return nameKey(clean(key)) })
-	add(&keys, n.Asked, func(id string) any { return questionKey(clean(id)) })
-	add(&keys, n.Shorts, func(name state.ShortName) any { return chatKey(clean(name.Place.ChatKey())) })
-	add(&keys, n.Charged, func(key string) any { return chargeKey(clean(key)) })
+	addKeys(&keys, n.Facts, func(key state.FactKey) any { return state.FactKey{Bucket: clean(key.Bucket), Key: clean(key.Key)} })
+	addKeys(&keys, n.Keys, func(key string) any { return nameKey(clean(key)) })
+	addKeys(&keys, n.Asked, func(id string) any { return questionKey(clean(id)) })
+	addKeys(&keys, n.Shorts, func(name state.ShortName) any { return chatKey(clean(name.Place.ChatKey())) })
+	addKeys(&keys, n.Charged, func(key string) any { return chargeKey(clean(key)) })
 	for _, session := range []bot.SessionKey{n.Waiting, n.OpenOf} {
 		if session != "" && !slices.Contains(n.Lanes, session) {
 			keys = append(keys, bot.SessionKey(clean(string(session))))
@@ -194,7 +194,7 @@ func keysOf(n *state.Needs) []any {
 	return keys
 }
 
-func add[K any](keys *[]any, list []K, key func(K) any) {
+func addKeys[K any](keys *[]any, list []K, key func(K) any) {
 	for _, k := range list {
 		*keys = append(*keys, key(k))
 	}
@@ -248,7 +248,7 @@ func (g *groups) makeRemembered(ctx context.Context, group []*member) (left []*m
 			return group, false
 		}
 	}
-	group = prepare(group)
+	group = buildStatements(group)
 	culprit, err := g.commit(ctx, group, s.pool)
 	if culprit != nil {
 		return group, false
@@ -259,8 +259,8 @@ func (g *groups) makeRemembered(ctx context.Context, group []*member) (left []*m
 	return nil, true
 }
 
-// prepare builds the statements of decided Changes and returns those that have no error.
-func prepare(group []*member) []*member {
+// buildStatements builds the statements of decided Changes and returns those that have no error.
+func buildStatements(group []*member) []*member {
 	return slices.DeleteFunc(group, func(m *member) bool {
 		err := m.write.statements()
 		if err != nil {
@@ -302,7 +302,7 @@ func (g *groups) makeLocked(ctx context.Context, group []*member) (left []*membe
 		return nil
 	}
 	var culprit *member
-	if group = prepare(group); len(group) > 0 {
+	if group = buildStatements(group); len(group) > 0 {
 		culprit, err = g.commit(ctx, group, conn)
 	}
 	if len(group) == 0 || culprit != nil {
