@@ -50,7 +50,7 @@ func (s *starts) learn(average time.Duration) {
 const (
 	firstPlaces, leastPlaces, mostPlaces = 16, 4, 256
 	// leastSpare and mostSpare are how many places may only make others wait.
-	leastSpare, mostSpare = 6, 12
+	leastSpare, mostSpare = 3, 6
 	// quickFor is how long it is believed what a beginning takes when there is little to do.
 	quickFor = time.Minute
 )
