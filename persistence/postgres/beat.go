@@ -52,7 +52,7 @@ func bury(b *batch, id, heir string, sure bool) {
 		b.do(giveRows, id, heir)
 	}
 	b.do(freeLeader, id)
-	b.do(bookHolds, id)
+	b.do(chargeHolds, id)
 }
 
 // hold is the membership of this process among those that use the database. It reports that the process is alive with

@@ -236,7 +236,7 @@ func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err err
 	}
 	tag, err := s.pool.Exec(ctx, freeLanes, owner)
 	if err == nil {
-		_, err = s.pool.Exec(ctx, bookHolds, "")
+		_, err = s.pool.Exec(ctx, chargeLost)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("free leases: %w", unavailable(s.where, "write", err))

@@ -12,8 +12,14 @@ const (
 	lockBalances = `SELECT at_scope, at_unit, at_span, taken, held FROM balances($1, $2::text[], $3::text[], $4::text[])`
 	chargedQuery = `SELECT key FROM charge WHERE key = ANY($1::text[])`
 
-	// bookHolds charges what a dead process had set aside; "" = all that no longer exist.
-	bookHolds = `SELECT charge_holds($1)`
+	// chargeHolds charges what a dead process had set aside.
+	chargeHolds = `SELECT charge_owners(ARRAY[$1])`
+	// chargeLost charges what processes that no longer exist had set aside. It reads one row of each owner, however
+	// many there are.
+	chargeLost = `WITH RECURSIVE owners (id) AS (
+	SELECT '' COLLATE "C"
+	UNION ALL SELECT next.owner FROM owners, LATERAL (SELECT owner FROM hold WHERE owner > owners.id ORDER BY owner LIMIT 1) AS next
+) SELECT charge_owners(ARRAY(SELECT id FROM owners WHERE id NOT IN (SELECT id FROM process)))`
 
 	// lockSpent locks accounts, shared if the transaction asks for little of much; see put_aside.
 	lockSpent = `SELECT lock_accounts($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])`

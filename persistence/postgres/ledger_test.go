@@ -1,7 +1,9 @@
 package postgres_test
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -128,5 +130,35 @@ func TestHoldsAreLockedInOrder(t *testing.T) {
 	left, err := cluster.Numbers(t.Context(), base, `SELECT count(*) FROM hold WHERE owner = 'dead'`)
 	if err != nil || left[0] != 0 {
 		t.Errorf("%v of a dead process are left, %v", left, err)
+	}
+}
+
+// TestHoldsAreFoundByTheirOwner: what a dead process had set aside is charged without a walk over what others have.
+func TestHoldsAreFoundByTheirOwner(t *testing.T) {
+	t.Parallel()
+	cluster := pgtest.Shared(t)
+	base := cluster.Database(t, "")
+	open(t, postgres.Options{URL: cluster.URL(base), Owner: "one", Shared: true})
+	check(t, cluster.Exec(t.Context(), base,
+		`INSERT INTO hold SELECT 'h' || i, 'user/' || i, 'turns', '2026-03-01', 1, 'one', 't' FROM generate_series(1, 20000) i`,
+		`INSERT INTO hold SELECT 'd' || i, 'user/' || i, 'turns', '2026-03-01', 1, 'dead' || i % 2, 't' FROM generate_series(1, 100) i`, `ANALYZE`))
+	conn, err := pgx.Connect(t.Context(), cluster.URL(base))
+	check(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+	queries := statements(t)
+	for name, args := range map[string][]any{"chargeHolds": {"dead0"}, "chargeLost": nil} {
+		check(t, pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
+			walks := 0
+			_, err := tx.Exec(t.Context(), queries[name], args...)
+			err = cmp.Or(err, tx.QueryRow(t.Context(), `SELECT seq_scan FROM pg_stat_xact_user_tables WHERE relname = 'hold'`).Scan(&walks))
+			if walks > 0 {
+				t.Errorf("%s walks over the table", name)
+			}
+			return err
+		}))
+	}
+	left, err := cluster.Numbers(t.Context(), base, `SELECT count(*) FROM hold UNION ALL SELECT count(*) FROM charge WHERE key LIKE 'lost/d%'`)
+	if err != nil || !slices.Equal(left, []int64{20000, 100}) {
+		t.Errorf("left and charged: %v, %v", left, err)
 	}
 }

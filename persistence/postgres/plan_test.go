@@ -44,6 +44,8 @@ var plans = map[string]string{
 	"bucketsQuery":     "fact_pkey",
 	"busyQuery":        "lane_pkey",
 	"chargeSums":       "charge_scope",
+	"chargeHolds":      "",
+	"chargeLost":       "all of process hold_owner",
 	"chargedQuery":     "charge_pkey",
 	"chargesFrom":      "charge_scope",
 	"chargesMove":      "charge_scope",
@@ -206,7 +208,7 @@ var walked = []string{"inbox_lane", "inbox_express", "inbox_dead", "lane_busy", 
 // whole are the tables that a query may walk over: one of a few rows, and those of queries that want a great part of
 // them.
 var whole = map[string]string{
-	"countsQuery": "lane", "usageQuery": "usage", "addBlobBytes": "meta", "blobBytes": "meta", "beat": "process", "deleteProcess": "process",
+	"countsQuery": "lane", "usageQuery": "usage", "addBlobBytes": "meta", "blobBytes": "meta", "beat": "process", "chargeLost": "process", "deleteProcess": "process",
 	"freeLanes": "process", "freeLeaders": "process", "livingQuery": "process", "olderQuery": "process", "overQuery": "process", "standing": "process", "heirQuery": "process", "noHeir": "process",
 	"sendersQuery": "process", "stillLives": "process", "takeRows": "process", "versionQuery": "goose_db_version",
 	"vitalsQuery": "meta",
@@ -322,6 +324,7 @@ var aging = []string{
 	`INSERT INTO vector_point SELECT 'c' || n % 20, n, 'h', '', 'x' FROM generate_series(1, 20000) n`,
 	`INSERT INTO vector_owner SELECT 'k' || n % 20, n, n FROM generate_series(1, 20000) n`,
 	`INSERT INTO vector_entry (kind, scope, key, hash, payload, vector) SELECT 'k' || n % 20, n % 50, n, 'h', '', 'x' FROM generate_series(1, 20000) n`,
+	`INSERT INTO hold SELECT n, 'chat/telegram/1/bot/' || n % 500, 'turns', '2026-03-01', 1, 'p' || n % 4, n FROM generate_series(1, 20000) n`,
 	`INSERT INTO applied SELECT n, true, n FROM generate_series(1, 20000) n`,
 	`INSERT INTO blob (hash, size, begun) SELECT CASE WHEN n % 3000 = 0 THEN '' ELSE 'h' || n END, 1, n FROM generate_series(1, 20000) n`,
 	`INSERT INTO blob_piece SELECT n, 0, 'x' FROM generate_series(1, 20000) n`,
