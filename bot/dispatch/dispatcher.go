@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/llm/fair"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -50,46 +49,10 @@ type Dispatcher struct {
 	wg      sync.WaitGroup
 }
 
-// line holds the sessions that wait for a worker. Guarded by Dispatcher.mu.
-type line struct {
-	queue   fair.Crowd[bot.SessionKey]   // sessions to look at, by party and chat; it also counts the busy sessions of each party
-	urgent  []bot.SessionKey             // sessions to look at before them: their turns have begun already
-	queued  map[bot.SessionKey]*waiter   // members of queue and urgent
-	party   map[bot.SessionKey]string    // of queued sessions whose key does not contain it
-	came    int64                        // how many have been queued
-	turnout turnout                      // of queue and urgent
-	weight  int64                        // estimated bytes that the running turns hold
-	average int64                        // estimated bytes that the next turn will hold
-	over    map[bot.SessionKey]time.Time // when the turn ended that the waiting messages of a session were behind
-	retry   map[bot.SessionKey]bool      // sessions to look at again in the next sweep, because the store failed
-}
-
 // absent holds the chats that cannot be reached. Guarded by Dispatcher.mu.
 type absent struct {
 	lost    map[string]time.Time      // unreachable chats, by key, and since when
 	leaving map[bot.SessionKey]string // turns that are being ended because their chat is unreachable, by session
-}
-
-// job is a session that a worker is busy with.
-type job struct {
-	again bool // the session was woken while it was busy: look again afterwards
-	// it has a place among those that begin, until its turn is stored
-	starting bool
-	since    time.Time               // it has it
-	told     <-chan struct{}         // closed when nothing is being shown any more that says that it waits; nil = nothing was
-	alone    bool                    // when the turn began, no other arrival was waiting; later arrivals set again
-	cancel   context.CancelCauseFunc // cancels the turn; nil between turns
-	held     bool                    // the turn holds its lane; before that, its beginning is still being stored
-	broken   bool                    // a command that may stop the turn has arrived
-	// closed when it is known whether the last turn that began has been stored
-	beginning <-chan struct{}
-	// the arrival whose files are being read, before its turn begins; 0 = none
-	reading  int64
-	followed bool // a message was stored for the session while the turn ran
-	party    string
-	weight   int64
-	lease    bot.Lease
-	turn     string
 }
 
 // New returns a Dispatcher.
@@ -182,76 +145,6 @@ func (d *Dispatcher) drain(endTurns context.CancelCauseFunc) {
 	d.wg.Wait()
 }
 
-// Working returns the number of sessions that workers of this process are busy with.
-func (d *Dispatcher) Working() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.jobs)
-}
-
-// Queued returns the number of sessions that wait for a worker of this process.
-func (d *Dispatcher) Queued() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.queued)
-}
-
-// Wake asks the dispatcher to look at a session.
-func (d *Dispatcher) Wake(session bot.SessionKey) { d.enqueue(session) }
-
-func (d *Dispatcher) enqueue(session bot.SessionKey) {
-	d.mu.Lock()
-	switch j := d.jobs[session]; {
-	case j != nil:
-		j.again = true
-	default:
-		d.push(session)
-	}
-	d.mu.Unlock()
-	d.nudge(d.work)
-}
-
-func (d *Dispatcher) nudge(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-// decide records that a parked session has a decision to act on, and wakes it.
-func (d *Dispatcher) decide(session bot.SessionKey) {
-	d.mu.Lock()
-	d.decided[session] = true
-	d.mu.Unlock()
-	d.enqueue(session)
-}
-
-// stop cancels a turn if it runs in this process, and wakes the session so that a parked turn is ended too. An empty
-// turn means the current one.
-func (d *Dispatcher) stop(session bot.SessionKey, turn string, cause error) {
-	d.mu.Lock()
-	if j := d.jobs[session]; j != nil && j.cancel != nil && (turn == "" || j.turn == turn) {
-		j.cancel(d.stopCause(session, j.turn, cause))
-	}
-	d.mu.Unlock()
-	d.enqueue(session)
-}
-
-// stopCause returns the cause with which a turn is cancelled. d.mu must be held.
-func (d *Dispatcher) stopCause(session bot.SessionKey, turn string, cause error) error {
-	if d.leaving[session] == turn {
-		return agent.ErrGone
-	}
-	return cause
-}
-
-// later schedules a session for the next sweep, after a failure that may be temporary.
-func (d *Dispatcher) later(session bot.SessionKey) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.retry[session] = true
-}
-
 // sweep finds work that no event announced: turns left by a process that died, retries that are due, decisions made in
 // another replica, expired questions.
 func (d *Dispatcher) sweep(ctx context.Context) {
@@ -334,26 +227,6 @@ func (d *Dispatcher) report(ctx context.Context, err error, what string) {
 	d.parts.Log.Error().Err(err).Str("doing", what).Msg("the store failed")
 	d.unstored(ctx, nil, err)
 }
-
-// after does what follows from an Effect that was stored.
-func (d *Dispatcher) after(e turn.Effect) {
-	for _, s := range e.Stop {
-		d.stop(s, e.TurnToStop(s), agent.ErrStopped)
-	}
-	for _, s := range e.Decided {
-		d.decide(s)
-	}
-	for _, s := range e.Wake {
-		d.enqueue(s)
-	}
-	for _, row := range e.Change.Send {
-		d.parts.Outbox.Wake(row.Place)
-	}
-}
-
-// stopped reports whether the turn in progress was asked to stop. A request that was meant for an earlier turn does not
-// count.
-func stopped(lane *bot.Lane) bool { return lane.Turn != "" && lane.Stop == lane.Turn }
 
 func (d *Dispatcher) observe(o Observation) {
 	if d.parts.Observe != nil {

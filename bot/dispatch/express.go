@@ -1,5 +1,8 @@
 package dispatch
 
+// Express arrivals do not wait behind a turn: presses of buttons, /stop, /status and such, edits, and what is said of
+// chats.
+
 import (
 	"cmp"
 	"context"
@@ -9,6 +12,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/agent"
@@ -82,68 +86,6 @@ func (d *Dispatcher) leaves(a *bot.Arrival) bool {
 	return now.Sub(first) < patience*d.opts.Sweep
 }
 
-// breakTurns stops the turns in progress that a waiting command interrupts.
-func (d *Dispatcher) breakTurns(ctx context.Context) {
-	d.mu.Lock()
-	sessions := d.breaks
-	d.breaks = map[bot.SessionKey]bool{}
-	d.mu.Unlock()
-	for session := range sessions {
-		if err := d.breakTurn(ctx, session); err != nil {
-			d.report(ctx, err, "stop a turn")
-			d.mu.Lock()
-			d.breaks[session] = true
-			d.mu.Unlock()
-		}
-	}
-}
-
-func (d *Dispatcher) breakTurn(ctx context.Context, session bot.SessionKey) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Msg("stopping a turn panicked")
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	lane, err := d.parts.Store.Lane(ctx, session)
-	if err != nil || lane.Turn == "" {
-		if err == nil && d.breakLater(session) { // the turn has begun in the meantime
-			lane, err = d.parts.Store.Lane(ctx, session)
-		}
-		if err != nil || lane.Turn == "" {
-			return err
-		}
-	}
-	waiting, err := d.parts.Store.Next(ctx, session, lookAhead)
-	if err != nil {
-		return err
-	}
-	if cause := d.interrupted(ctx, &lane, waiting); cause != nil {
-		return d.stopTurn(ctx, &lane, cause)
-	}
-	return nil
-}
-
-// breakLater arranges that a turn whose beginning is still being stored is looked at again once it is stored. It
-// reports whether it is stored already.
-func (d *Dispatcher) breakLater(session bot.SessionKey) (begun bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	j := d.jobs[session]
-	if j == nil || j.cancel == nil {
-		return false
-	}
-	j.broken = true
-	return j.held
-}
-
-// stopTurn requests the end of a turn in any process, and ends it at once if it runs in this one.
-func (d *Dispatcher) stopTurn(ctx context.Context, lane *bot.Lane, cause error) error {
-	_, err := d.parts.Store.Apply(ctx, &bot.Change{Lanes: []bot.LaneUpdate{{Session: lane.Session, Stop: &lane.Turn}}})
-	d.stop(lane.Session, lane.Turn, cause)
-	return err
-}
-
 func (d *Dispatcher) expressOne(ctx context.Context, a *bot.Arrival) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -175,25 +117,86 @@ func (d *Dispatcher) expressOne(ctx context.Context, a *bot.Arrival) (err error)
 	}
 }
 
-// move moves a group's work to its new chat. Turns that run here lose their lanes to that Change: they end, and are
-// resumed in the new chat.
-func (d *Dispatcher) move(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
-	if msg.Target == "" || msg.Target == msg.Place.Chat {
+func (d *Dispatcher) expressPress(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
+	verdict, err := d.parts.Guard.Admit(ctx, msg)
+	if err != nil {
+		return err
+	}
+	if !verdict.OK {
+		row := bot.Row{
+			Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: true,
+			Content: bot.Content{Text: verdict.Reply},
+		}
+		return d.effect(ctx, a, func() (turn.Effect, error) {
+			return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
+		})
+	}
+	prefix, _, _ := strings.Cut(msg.Data, ":")
+	presser := d.parts.Pressers[prefix]
+	return d.effect(ctx, a, func() (turn.Effect, error) {
+		if presser == nil && prefix != againPrefix {
+			return d.parts.Approvals.Press(ctx, msg)
+		}
+		call := &turn.Call{Message: msg, Session: d.session(msg), Admin: verdict.Admin, Running: d.busy(d.session(msg))}
+		if presser == nil {
+			return d.pressAgain(ctx, call)
+		}
+		return presser.Press(ctx, call)
+	})
+}
+
+func (d *Dispatcher) expressText(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
+	if msg.Caller == "" || !d.addressed(msg) {
 		return d.done(ctx, a)
 	}
-	_, err := d.parts.Store.Apply(ctx, &bot.Change{
-		Handles: a.Seq,
-		Move:    &bot.Move{Channel: d.opts.Channel, Bot: d.opts.Bot, From: msg.Place.Chat, To: msg.Target},
-	})
+	verdict, err := d.parts.Guard.Admit(ctx, msg)
 	if err != nil {
-		return handled(err)
+		return err
 	}
-	for _, h := range d.holders() {
-		if h.lease.Session.InChat(msg.Place.ChatKey()) {
-			h.cancel(bot.ErrLost)
-		}
+	if !verdict.OK {
+		return d.refuse(ctx, a, msg, verdict)
 	}
+	if msg.Command == "" { // of all other texts, only commands overtake
+		return d.effect(ctx, a, func() (turn.Effect, error) { return d.parts.Explanations.Explain(ctx, msg, a.At) })
+	}
+	call := &turn.Call{Message: msg, Session: d.session(msg), Admin: verdict.Admin, Allowed: verdict.Allowed}
+	d.awaitBeginning(ctx, call.Session)
+	call.Running = d.busy(call.Session)
+	var done []int64
+	err = d.effect(ctx, a, func() (turn.Effect, error) {
+		e, err := d.parts.Commands.Run(ctx, call)
+		done = e.Change.Done
+		return e, err
+	})
+	if err != nil || len(done) == 0 {
+		return err
+	}
+	d.dropped(ctx, call.Session, done)
 	return nil
+}
+
+// errAdmitted leaves an arrival to the next look: its sender may talk here since.
+var errAdmitted = errors.New("admitted meanwhile")
+
+// refuse finishes an arrival of somebody who may not talk to the bot here.
+func (d *Dispatcher) refuse(ctx context.Context, a *bot.Arrival, msg *bot.Message, v turn.Verdict) error {
+	d.parts.Log.Info().Str("caller", msg.Caller).Str("chat", msg.Place.Chat).Str("reason", v.Reason).Msg("refused")
+	computed := false
+	return d.effect(ctx, a, func() (turn.Effect, error) {
+		if computed { // what was read for the verdict has changed
+			next, err := d.parts.Guard.Admit(ctx, msg)
+			if err != nil || next.OK != v.OK {
+				return turn.Effect{}, cmp.Or(err, errAdmitted)
+			}
+			v = next
+		}
+		computed = true
+		e := turn.Effect{Change: bot.Change{Send: slices.Clone(v.Change.Send), Facts: v.Change.Facts}}
+		if v.Reply != "" {
+			e.Change.Send = append(e.Change.Send, d.reply(msg, bot.Reply, v.Reply, onceKey(v.Once, d.parts.Now(), d.opts.OnceFor)))
+		}
+		return e, nil
+	})
 }
 
 func (d *Dispatcher) done(ctx context.Context, a *bot.Arrival) error {
@@ -297,44 +300,30 @@ func (d *Dispatcher) then(ctx context.Context, e *turn.Effect, applied *bot.Appl
 	d.report(ctx, err, "follow up an effect")
 }
 
-func (d *Dispatcher) expressText(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
-	if msg.Caller == "" || !d.addressed(msg) {
-		return d.done(ctx, a)
+// after does what follows from an Effect that was stored.
+func (d *Dispatcher) after(e turn.Effect) {
+	for _, s := range e.Stop {
+		d.stop(s, e.TurnToStop(s), agent.ErrStopped)
 	}
-	verdict, err := d.parts.Guard.Admit(ctx, msg)
-	if err != nil {
-		return err
+	for _, s := range e.Decided {
+		d.decide(s)
 	}
-	if !verdict.OK {
-		return d.refuse(ctx, a, msg, verdict)
+	for _, s := range e.Wake {
+		d.enqueue(s)
 	}
-	if msg.Command == "" { // of all other texts, only commands overtake
-		return d.effect(ctx, a, func() (turn.Effect, error) { return d.parts.Explanations.Explain(ctx, msg, a.At) })
+	for _, row := range e.Change.Send {
+		d.parts.Outbox.Wake(row.Place)
 	}
-	call := &turn.Call{Message: msg, Session: d.session(msg), Admin: verdict.Admin, Allowed: verdict.Allowed}
-	d.awaitBeginning(ctx, call.Session)
-	call.Running = d.busy(call.Session)
-	var done []int64
-	err = d.effect(ctx, a, func() (turn.Effect, error) {
-		e, err := d.parts.Commands.Run(ctx, call)
-		done = e.Change.Done
-		return e, err
-	})
-	if err != nil || len(done) == 0 {
-		return err
-	}
-	d.dropped(ctx, call.Session, done)
-	return nil
 }
 
-// dropped stops a turn whose message a command dropped while the turn was beginning.
-func (d *Dispatcher) dropped(ctx context.Context, session bot.SessionKey, done []int64) {
-	d.endReading(session, done, agent.ErrStopped)
-	lane, err := d.parts.Store.Lane(ctx, session)
-	if err == nil && lane.Turn != "" && !stopped(&lane) && slices.Contains(done, lane.Arrival) {
-		err = d.stopTurn(ctx, &lane, agent.ErrStopped)
+// decidedLater keeps a decision about a turn that another process still works on: the turn may park with other
+// questions open, and then nobody else looks at it.
+func (d *Dispatcher) decidedLater(session bot.SessionKey) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.decided[session] {
+		d.retry[session] = true
 	}
-	d.report(ctx, err, "stop a dropped message")
 }
 
 // busy reports whether a turn of the session runs in this process.
@@ -343,57 +332,6 @@ func (d *Dispatcher) busy(session bot.SessionKey) bool {
 	defer d.mu.Unlock()
 	j := d.jobs[session]
 	return j != nil && j.cancel != nil && j.held
-}
-
-// expressMember tells a group that is not on the allowlist so, once, and ends the work of a chat that the bot has left.
-func (d *Dispatcher) expressMember(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
-	d.parts.Log.Info().Str("chat", msg.Place.Chat).Str("status", msg.Status).Msg("membership changed")
-	switch {
-	case msg.Status == "left" || msg.Status == "blocked":
-		return d.effect(ctx, a, func() (turn.Effect, error) { return d.lose(ctx, a, msg.Place) })
-	case msg.Status != "joined" || !msg.Place.Group:
-		return d.done(ctx, a)
-	}
-	verdict, err := d.parts.Guard.Admit(ctx, msg)
-	if err != nil {
-		return err
-	}
-	if verdict.OK {
-		return d.done(ctx, a)
-	}
-	return d.refuse(ctx, a, msg, verdict)
-}
-
-// errAdmitted leaves an arrival to the next look: its sender may talk here since.
-var errAdmitted = errors.New("admitted meanwhile")
-
-// refuse finishes an arrival of somebody who may not talk to the bot here.
-func (d *Dispatcher) refuse(ctx context.Context, a *bot.Arrival, msg *bot.Message, v turn.Verdict) error {
-	d.parts.Log.Info().Str("caller", msg.Caller).Str("chat", msg.Place.Chat).Str("reason", v.Reason).Msg("refused")
-	computed := false
-	return d.effect(ctx, a, func() (turn.Effect, error) {
-		if computed { // what was read for the verdict has changed
-			next, err := d.parts.Guard.Admit(ctx, msg)
-			if err != nil || next.OK != v.OK {
-				return turn.Effect{}, cmp.Or(err, errAdmitted)
-			}
-			v = next
-		}
-		computed = true
-		e := turn.Effect{Change: bot.Change{Send: slices.Clone(v.Change.Send), Facts: v.Change.Facts}}
-		if v.Reply != "" {
-			e.Change.Send = append(e.Change.Send, d.reply(msg, bot.Reply, v.Reply, onceKey(v.Once, d.parts.Now(), d.opts.OnceFor)))
-		}
-		return e, nil
-	})
-}
-
-// onceKey returns the key of a row that is sent once per window: rows with equal keys are stored once.
-func onceKey(key string, now time.Time, window time.Duration) string {
-	if key == "" {
-		return ""
-	}
-	return fmt.Sprintf("once/%s/%d", key, now.UnixNano()/int64(window))
 }
 
 // reply returns a row with a sentence for the place that a message came from.
@@ -405,4 +343,12 @@ func (d *Dispatcher) reply(msg *bot.Message, purpose bot.Purpose, text, key stri
 		row.ReplyTo = msg.Message
 	}
 	return row
+}
+
+// onceKey returns the key of a row that is sent once per window: rows with equal keys are stored once.
+func onceKey(key string, now time.Time, window time.Duration) string {
+	if key == "" {
+		return ""
+	}
+	return fmt.Sprintf("once/%s/%d", key, now.UnixNano()/int64(window))
 }

@@ -1,5 +1,8 @@
 package dispatch
 
+// Updates are stored before their channel hears that they were accepted. Those that come at the same time are stored
+// by one Change, and a message that finds its session idle may begin its turn with it.
+
 import (
 	"cmp"
 	"context"
@@ -7,6 +10,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
@@ -57,6 +61,43 @@ func (d *Dispatcher) Accept(ctx context.Context, raws []turn.Raw) error {
 	return nil
 }
 
+// awaitBeginnings waits, for the commands of a batch that overtake what waits, until the turns that this process begins
+// in their sessions are stored. Otherwise a /stop that came to another connection of a webhook would be stored before
+// the message that it stops.
+func (d *Dispatcher) awaitBeginnings(ctx context.Context, batch []incoming) {
+	for i := range batch {
+		if batch[i].overtakes {
+			d.awaitBeginning(ctx, d.session(&batch[i].msg))
+		}
+	}
+}
+
+// beginningTime is how long a command waits for a turn that begins. The store is in trouble if that is not enough, and
+// other commands wait behind this one.
+const beginningTime = 5 * time.Second
+
+// awaitBeginning waits until a turn that this process begins in a session is stored, or refused. For its person it runs
+// already: a command must not find its message still waiting, or nothing at all.
+func (d *Dispatcher) awaitBeginning(ctx context.Context, session bot.SessionKey) {
+	d.mu.Lock()
+	j := d.jobs[session]
+	var begun <-chan struct{}
+	if j != nil && j.cancel != nil && !j.held {
+		begun = j.beginning
+	}
+	d.mu.Unlock()
+	if begun == nil {
+		return
+	}
+	timer := time.NewTimer(beginningTime)
+	defer timer.Stop()
+	select {
+	case <-begun:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
 // keepAll stores the updates of a batch that are chosen, as one Change, and announces them.
 func (d *Dispatcher) keepAll(ctx context.Context, batch []incoming, chosen func(*incoming) bool) error {
 	change := &bot.Change{}
@@ -99,6 +140,87 @@ func (d *Dispatcher) arrive(ctx context.Context, change *bot.Change, together bo
 	return applied.Seqs, nil
 }
 
+// arrivals stores arrivals. Those that come while others are being stored wait until that is done, and are then stored
+// together, so that a flood of messages costs the store few Changes. The zero value is ready. Safe for concurrent use.
+type arrivals struct {
+	mu   sync.Mutex
+	busy bool  // a load is being stored
+	next *load // comes after it; nil = nothing waits
+}
+
+// load are arrivals that are stored together.
+type load struct {
+	list    []bot.Arrival
+	begin   chan struct{} // closed when the load before is done
+	done    chan struct{} // closed when this one is
+	applied *bot.Applied
+	err     error
+}
+
+// mostTogether is how many arrivals are stored by one Change.
+const mostTogether = 256
+
+// store stores arrivals and returns their numbers, 0 for those that were stored before.
+func (s *arrivals) store(ctx context.Context, to bot.Writer, list []bot.Arrival) ([]int64, error) {
+	s.mu.Lock()
+	l, leads := s.next, false
+	switch {
+	case !s.busy:
+		s.busy, leads = true, true
+		l = &load{}
+	case l == nil:
+		leads = true
+		l = &load{begin: make(chan struct{}), done: make(chan struct{})}
+		s.next = l
+	case len(l.list)+len(list) > mostTogether:
+		s.mu.Unlock()
+		return alone(ctx, to, list)
+	}
+	at := len(l.list)
+	l.list = append(l.list, list...)
+	s.mu.Unlock()
+	if !leads {
+		<-l.done
+	} else {
+		s.lead(ctx, to, l)
+	}
+	switch {
+	case l.err == nil:
+		return l.applied.Seqs[at : at+len(list)], nil
+	case len(l.list) == len(list):
+		return nil, l.err
+	default: // what is wrong may be another's
+		return alone(ctx, to, list)
+	}
+}
+
+// lead stores a load when it is its turn, and lets the next one begin.
+func (s *arrivals) lead(ctx context.Context, to bot.Writer, l *load) {
+	if l.begin != nil {
+		<-l.begin
+	}
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if l.done != nil {
+			close(l.done)
+		}
+		if s.busy = s.next != nil; s.busy {
+			close(s.next.begin)
+			s.next = nil
+		}
+	}()
+	l.applied, l.err = to.Apply(ctx, &bot.Change{Arrive: l.list})
+}
+
+func alone(ctx context.Context, to bot.Writer, list []bot.Arrival) ([]int64, error) {
+	applied, err := to.Apply(ctx, &bot.Change{Arrive: list})
+	if err != nil {
+		return nil, err
+	}
+	return applied.Seqs, nil
+}
+
 // hint announces what was stored; without it, the sweep would find it a little later. Repeated updates are announced
 // again, because the store's reply to the first attempt may have been lost.
 func (d *Dispatcher) hint(list []*incoming) {
@@ -123,6 +245,42 @@ func (d *Dispatcher) hint(list []*incoming) {
 	if express {
 		d.nudge(d.express)
 	}
+}
+
+// recentIDs is how many updates are remembered; it exceeds what a channel delivers at once.
+const recentIDs = 1024
+
+// recent remembers which updates this process accepted lately. Safe for concurrent use; the zero value is ready.
+type recent struct {
+	mu    sync.Mutex
+	known map[string]bool
+	ring  []string // the ids in known, in order of arrival, from next on
+	next  int
+}
+
+// note remembers the updates of a batch.
+func (r *recent) note(batch []incoming) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known == nil {
+		r.known, r.ring = map[string]bool{}, make([]string, recentIDs)
+	}
+	for i := range batch {
+		id := batch[i].raw.ID
+		if r.known[id] {
+			continue
+		}
+		delete(r.known, r.ring[r.next])
+		r.known[id], r.ring[r.next] = true, id
+		r.next = (r.next + 1) % recentIDs
+	}
+}
+
+// has reports whether this process accepted an update recently.
+func (r *recent) has(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.known[id]
 }
 
 // received returns the arrival for an update.

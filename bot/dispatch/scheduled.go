@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
@@ -56,17 +55,6 @@ func (d *Dispatcher) refuseRun(ctx context.Context, a *bot.Arrival) error {
 		d.runEnds(a, &e.Change, runRefused)
 		return e, nil
 	})
-}
-
-// lose ends the work of a chat that the bot was removed from, and switches off the tasks there.
-func (d *Dispatcher) lose(ctx context.Context, a *bot.Arrival, place bot.Place) (turn.Effect, error) {
-	e, err := d.leave(ctx, place.ChatKey(), func(seq int64, _ time.Time) bool { return seq < a.Seq })
-	if err != nil || d.parts.Schedule == nil {
-		return e, err
-	}
-	tasks, err := d.parts.Schedule.Left(ctx, place, a.ID)
-	e.Change.Facts, e.Change.Send, e.Then = tasks.Change.Facts, tasks.Change.Send, tasks.Then
-	return e, err
 }
 
 // headingRows is how many of the newest rows of a session are searched for the heading of a run.

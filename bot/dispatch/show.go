@@ -1,17 +1,23 @@
 package dispatch
 
+// What people see of a turn while it runs.
+
 import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/tools"
 )
 
 type silent struct{}
@@ -113,4 +119,121 @@ func (w *work) notices(entries []journal.Entry) []bot.Row {
 		}
 	}
 	return rows
+}
+
+// album is some files of one result that are shown together; often there is only one.
+type album struct {
+	first int // index of the first one in the result
+	parts []llm.Part
+	bytes int64
+}
+
+// albums groups the files of a result. Only what a channel shows alike goes together: pictures, sounds, or documents, in
+// the order of the result and within the limits of an album.
+func albums(parts []llm.Part) []album {
+	var list []album
+	for i := range parts {
+		p := &parts[i]
+		if n := len(list) - 1; n >= 0 && list[n].takes(p) {
+			list[n].parts, list[n].bytes = append(list[n].parts, *p), list[n].bytes+p.Size
+			continue
+		}
+		list = append(list, album{first: i, parts: []llm.Part{*p}, bytes: p.Size})
+	}
+	return list
+}
+
+// takes reports whether a file can be added to an album.
+func (a *album) takes(p *llm.Part) bool {
+	last, next := outgoing(&a.parts[0]), outgoing(p)
+	return last.Hash != "" && next.Hash != "" && last.Media() == next.Media() && p.Outgoing == a.parts[0].Outgoing &&
+		len(a.parts) < bot.MaxAlbum && a.bytes+p.Size <= bot.MaxAlbumBytes
+}
+
+func outgoing(p *llm.Part) bot.File {
+	return bot.File{Name: p.Name, Type: p.Type, Hash: p.Hash, Size: p.Size}
+}
+
+// made shows files that a tool has made or sends, or says that one could not be kept. What is sent comes with its
+// caption only.
+func (w *work) made(e *journal.Entry, a album) bot.Content {
+	first := &a.parts[0]
+	if first.Hash == "" {
+		return bot.Content{Text: w.d.parts.Words.NotKept(w.msg.Language, e.Tool, first.Name)}
+	}
+	names := make([]string, len(a.parts))
+	var captions []string
+	var content bot.Content
+	for i := range a.parts {
+		f := outgoing(&a.parts[i])
+		if names[i] = f.Name; i == 0 {
+			content.File = &f
+		} else {
+			content.More = append(content.More, f)
+		}
+		if text := a.parts[i].Text; text != "" {
+			captions = append(captions, text)
+		}
+	}
+	content.Text = strings.Join(captions, "\n")
+	if content.Text == "" && !first.Outgoing {
+		content.Text = e.Tool + " · " + strings.Join(names, ", ")
+	}
+	return content
+}
+
+// answerFirst has a guest's question answered with a placeholder as soon as its turn is stored: the channel accepts the
+// answer for a short time only, and edits of it for as long as a turn takes. If the answer is there before the
+// placeholder has been sent, the outbox sends it instead.
+func (d *Dispatcher) answerFirst(b *beginning, msg *bot.Message) {
+	turn, session := b.entry.Turn, b.change.Claim.Session
+	row := d.reply(msg, bot.Placeholder, d.parts.Words.Placeholder(msg.Language), "live/"+turn)
+	row.Session, row.Turn = session, turn
+	b.change.Send, b.change.PlaceholderOf = []bot.Row{row}, session
+}
+
+// only returns the one content that a guest may send. What does not fit into it is left out, and the person is told so.
+func (w *work) only(contents []bot.Content) []bot.Content {
+	if !w.msg.Place.Guest() || len(contents) == 0 {
+		return contents
+	}
+	one := contents[0]
+	one.Buttons = nil // a press of one would not say which conversation it belongs to
+	if len(contents) > 1 {
+		note := w.d.parts.Words.OnlyOne(w.msg.Language)
+		text := render.Cut(one.Text, render.MaxLength-render.Length(note)-2)
+		one.Entities = inside(one.Entities, render.Length(text))
+		one.Text = text + "\n\n" + note
+	}
+	return []bot.Content{one}
+}
+
+// inside returns the entities that lie within the first units of a text.
+func inside(list []render.Entity, units int) []render.Entity {
+	var kept []render.Entity
+	for _, e := range list {
+		if e.Offset+e.Length < units { // the last letter may be the sign of a cut
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+// quiet reports whether nothing is said in a chat but the answer: a guest has one message, and in a chat of a business
+// account everything is said in the owner's name.
+func (w *work) quiet() bool { return !w.msg.Place.Ordinary() }
+
+// unsaid reports whether a row is not sent, because in a chat of a business account only answers are.
+func unsaid(row bot.Row) bool { return row.Place.Business() != "" && row.Purpose != bot.Final }
+
+// asked are questions of the turn as they are put to people.
+func (w *work) asked(questions []tools.Question, stats journal.Stats) turn.Asked {
+	asked := turn.Asked{
+		Session: w.lane.Session, Turn: w.turn.ID, Place: w.msg.Place, Caller: w.msg.Caller, Name: w.msg.Name,
+		Language: w.msg.Language, Questions: questions, Stats: stats,
+	}
+	if w.msg.Place.Group {
+		asked.ReplyTo = w.msg.Message
+	}
+	return asked
 }

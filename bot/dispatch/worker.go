@@ -1,5 +1,7 @@
 package dispatch
 
+// A worker does the next thing that a session needs.
+
 import (
 	"context"
 	"crypto/sha256"

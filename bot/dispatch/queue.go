@@ -1,5 +1,7 @@
 package dispatch
 
+// Sessions wait for a worker in a queue that is fair to people and chats.
+
 import (
 	"cmp"
 	"context"
@@ -7,16 +9,71 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/agent/llm/fair"
 	"github.com/zephbot/zephbot/bot"
 )
 
-// This file decides which session is next. Sessions wait by party and by chat, and both take turns. A party is the person
-// who wrote, where that is known, so that neither somebody with thousands of waiting chats nor a group of thousands
-// delays another person's first message.
+// line holds the sessions that wait for a worker. Guarded by Dispatcher.mu.
+type line struct {
+	queue   fair.Crowd[bot.SessionKey]   // sessions to look at, by party and chat; it also counts the busy sessions of each party
+	urgent  []bot.SessionKey             // sessions to look at before them: their turns have begun already
+	queued  map[bot.SessionKey]*waiter   // members of queue and urgent
+	party   map[bot.SessionKey]string    // of queued sessions whose key does not contain it
+	came    int64                        // how many have been queued
+	turnout turnout                      // of queue and urgent
+	weight  int64                        // estimated bytes that the running turns hold
+	average int64                        // estimated bytes that the next turn will hold
+	over    map[bot.SessionKey]time.Time // when the turn ended that the waiting messages of a session were behind
+	retry   map[bot.SessionKey]bool      // sessions to look at again in the next sweep, because the store failed
+}
 
-// partyOf returns the party of a session by its key: the person if the session belongs to one, else the chat.
-func partyOf(session bot.SessionKey) string {
-	return cmp.Or(session.Person(), session.Chat(), string(session))
+// job is a session that a worker is busy with.
+type job struct {
+	again bool // the session was woken while it was busy: look again afterwards
+	// it has a place among those that begin, until its turn is stored
+	starting bool
+	since    time.Time               // it has it
+	told     <-chan struct{}         // closed when nothing is being shown any more that says that it waits; nil = nothing was
+	alone    bool                    // when the turn began, no other arrival was waiting; later arrivals set again
+	cancel   context.CancelCauseFunc // cancels the turn; nil between turns
+	held     bool                    // the turn holds its lane; before that, its beginning is still being stored
+	broken   bool                    // a command that may stop the turn has arrived
+	// closed when it is known whether the last turn that began has been stored
+	beginning <-chan struct{}
+	// the arrival whose files are being read, before its turn begins; 0 = none
+	reading  int64
+	followed bool // a message was stored for the session while the turn ran
+	party    string
+	weight   int64
+	lease    bot.Lease
+	turn     string
+}
+
+// Wake asks the dispatcher to look at a session.
+func (d *Dispatcher) Wake(session bot.SessionKey) { d.enqueue(session) }
+
+func (d *Dispatcher) enqueue(session bot.SessionKey) {
+	d.mu.Lock()
+	switch j := d.jobs[session]; {
+	case j != nil:
+		j.again = true
+	default:
+		d.push(session)
+	}
+	d.mu.Unlock()
+	d.nudge(d.work)
+}
+
+// enqueueFor queues a session in which a person has written; that person becomes its party.
+func (d *Dispatcher) enqueueFor(session bot.SessionKey, person string) {
+	if person != "" && person != partyOf(session) {
+		d.mu.Lock()
+		if d.queued[session] == nil && d.jobs[session] == nil {
+			d.party[session] = person
+		}
+		d.mu.Unlock()
+	}
+	d.enqueue(session)
 }
 
 // push queues a session under its party. d.mu must be held.
@@ -30,6 +87,48 @@ func (d *Dispatcher) push(session bot.SessionKey) {
 		return
 	}
 	d.queue.Push(d.partyOf(session), chatOf(session), session)
+}
+
+// partyOf returns the party of a queued session. d.mu must be held.
+func (d *Dispatcher) partyOf(session bot.SessionKey) string {
+	if party, known := d.party[session]; known {
+		return party
+	}
+	return partyOf(session)
+}
+
+// This file decides which session is next. Sessions wait by party and by chat, and both take turns. A party is the person
+// who wrote, where that is known, so that neither somebody with thousands of waiting chats nor a group of thousands
+// delays another person's first message.
+
+// partyOf returns the party of a session by its key: the person if the session belongs to one, else the chat.
+func partyOf(session bot.SessionKey) string {
+	return cmp.Or(session.Person(), session.Chat(), string(session))
+}
+
+// chatOf returns what sessions of one chat have in common.
+func chatOf(session bot.SessionKey) string { return cmp.Or(session.Chat(), string(session)) }
+
+func (d *Dispatcher) nudge(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// decide records that a parked session has a decision to act on, and wakes it.
+func (d *Dispatcher) decide(session bot.SessionKey) {
+	d.mu.Lock()
+	d.decided[session] = true
+	d.mu.Unlock()
+	d.enqueue(session)
+}
+
+// later schedules a session for the next sweep, after a failure that may be temporary.
+func (d *Dispatcher) later(session bot.SessionKey) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.retry[session] = true
 }
 
 // strangeFor is how long a session is left to the process that accepted its message, in addition to twice the time that
@@ -62,29 +161,6 @@ func (d *Dispatcher) strange(ready []bot.SessionKey, now time.Time) []bot.Sessio
 		d.strangers[s] = at
 		return now.Sub(at) < patience
 	})
-}
-
-// chatOf returns what sessions of one chat have in common.
-func chatOf(session bot.SessionKey) string { return cmp.Or(session.Chat(), string(session)) }
-
-// partyOf returns the party of a queued session. d.mu must be held.
-func (d *Dispatcher) partyOf(session bot.SessionKey) string {
-	if party, known := d.party[session]; known {
-		return party
-	}
-	return partyOf(session)
-}
-
-// enqueueFor queues a session in which a person has written; that person becomes its party.
-func (d *Dispatcher) enqueueFor(session bot.SessionKey, person string) {
-	if person != "" && person != partyOf(session) {
-		d.mu.Lock()
-		if d.queued[session] == nil && d.jobs[session] == nil {
-			d.party[session] = person
-		}
-		d.mu.Unlock()
-	}
-	d.enqueue(session)
 }
 
 // start gives queued sessions to workers, party by party, up to the limit.
@@ -160,6 +236,20 @@ func (d *Dispatcher) take(session bot.SessionKey, person string, j *job) bool {
 	d.party[session] = person
 	j.again = true
 	return false
+}
+
+// Working returns the number of sessions that workers of this process are busy with.
+func (d *Dispatcher) Working() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.jobs)
+}
+
+// Queued returns the number of sessions that wait for a worker of this process.
+func (d *Dispatcher) Queued() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.queued)
 }
 
 // room reports whether there is memory for one more turn. The first turn always has it. d.mu must be held.
