@@ -11,7 +11,7 @@ import (
 var errForeign = errors.New("not an outline")
 
 // version begins every encoded outline. Another one means that the file is read again.
-const version = 2
+const version = 3
 
 // encodeKnown encodes what is known about a file for the store.
 func encodeKnown(k known) []byte {

@@ -11,19 +11,17 @@ const (
 	inType                    // members of a type
 	inObject                  // members of an object literal of JavaScript
 	inCode                    // statements, in which only functions and types are looked for
-	inGroup                   // the parentheses of const ( … ) in Go
 	inOpaque                  // nothing that is looked for
 )
 
 // scope is an open pair of braces.
 type scope struct {
-	kind    scopeKind
-	name    string // of the container
-	keyword string // in a group of Go
-	symbol  int    // -1 = none
-	base    int    // where the head of the statement around it ends
-	depth   int    // of brackets in that statement
-	goesOn  bool   // the braces are an expression: the statement continues after them
+	kind   scopeKind
+	name   string // of the container
+	symbol int    // -1 = none
+	base   int    // where the head of the statement around it ends
+	depth  int    // of brackets in that statement
+	goesOn bool   // the braces are an expression: the statement continues after them
 }
 
 // declared is how a statement was understood.
@@ -34,12 +32,12 @@ type declared struct {
 	goesOn  bool      // the braces are part of an expression
 }
 
-// parser follows the statements of a language with braces.
-type parser struct {
+// braceReader follows the statements of a language with braces.
+type braceReader struct {
 	lexer
-	head   []token // of the statements that are open, the innermost last
-	base   int     // where the innermost begins
-	depth  int     // of brackets in it
+	head   []lexeme // of the statements that are open, the innermost last
+	base   int      // where the innermost begins
+	depth  int      // of brackets in it
 	scopes []scope
 	extra  int // braces open beyond the limit
 	docs   string
@@ -50,15 +48,13 @@ type parser struct {
 type dialect struct {
 	newlines bool // a line end can end a statement
 	// classify understands a statement that ends with its braces (open), or with its end.
-	classify func(p *parser, head []token, open bool) declared
+	classify func(p *braceReader, head []lexeme, open bool) declared
 }
 
 func braces(lang Language, src []byte, out *builder) {
-	p := &parser{lexer: lexer{lang: lang, src: string(src), line: 1, bol: true, out: out}}
+	p := &braceReader{lexer: lexer{lang: lang, src: string(src), line: 1, bol: true, out: out}}
 	p.scopes = append(p.scopes, scope{kind: inFile, symbol: -1})
 	switch lang {
-	case Go:
-		p.dialect = dialect{newlines: true, classify: classifyGo}
 	case Rust:
 		p.dialect = dialect{classify: classifyRust}
 	case Java:
@@ -71,7 +67,7 @@ func braces(lang Language, src []byte, out *builder) {
 	p.run()
 }
 
-func (p *parser) run() {
+func (p *braceReader) run() {
 	for {
 		t := p.next()
 		switch t.kind {
@@ -89,13 +85,7 @@ func (p *parser) run() {
 			p.open(t)
 		case '}':
 			p.close(t.line)
-		case '(':
-			if p.group() {
-				continue
-			}
-			p.push(t)
-			p.depth++
-		case '[':
+		case '(', '[':
 			p.push(t)
 			p.depth++
 		case ')', ']':
@@ -116,13 +106,13 @@ func (p *parser) run() {
 	}
 }
 
-func (p *parser) top() *scope { return &p.scopes[len(p.scopes)-1] }
+func (p *braceReader) top() *scope { return &p.scopes[len(p.scopes)-1] }
 
 // statement returns the tokens of the statement so far.
-func (p *parser) statement() []token { return p.head[p.base:] }
+func (p *braceReader) statement() []lexeme { return p.head[p.base:] }
 
 // push appends a token to the statement. The first one determines the comment that belongs to it.
-func (p *parser) push(t token) {
+func (p *braceReader) push(t lexeme) {
 	if len(p.head) == p.base {
 		p.docs = p.doc(t.line)
 	}
@@ -133,7 +123,7 @@ func (p *parser) push(t token) {
 }
 
 // ends reports whether a line end after the last token ends the statement.
-func (p *parser) ends() bool {
+func (p *braceReader) ends() bool {
 	s := p.statement()
 	if len(s) == 0 {
 		return false
@@ -141,7 +131,8 @@ func (p *parser) ends() bool {
 	switch last := s[len(s)-1]; last.kind {
 	case tokNumber, tokString, ')', ']', tokBlock, '}':
 	case tokWord:
-		if p.lang != Go && (last.text == "extends" || last.text == "implements" || last.text == "const" || last.text == "export" || last.text == "default") {
+		switch last.text {
+		case "extends", "implements", "const", "export", "default":
 			return false
 		}
 	case '+', '-': // i++ and i--
@@ -149,11 +140,11 @@ func (p *parser) ends() bool {
 	default:
 		return false
 	}
-	return p.lang == Go || !p.continues()
+	return !p.continues()
 }
 
 // continues reports whether the next line continues a statement of JavaScript.
-func (p *parser) continues() bool {
+func (p *braceReader) continues() bool {
 	for i := p.at; i < len(p.src); i++ {
 		switch c := p.src[i]; c {
 		case ' ', '\t', '\r', '\n':
@@ -166,35 +157,15 @@ func (p *parser) continues() bool {
 	return false
 }
 
-// group opens the parentheses of a group of declarations in Go.
-func (p *parser) group() bool {
-	s := p.statement()
-	if p.lang != Go || p.depth != 0 || p.top().kind != inFile || len(s) != 1 {
-		return false
-	}
-	switch s[0].text {
-	case "const", "var", "type", "import":
-	default:
-		return false
-	}
-	p.enter(scope{kind: inGroup, keyword: s[0].text, symbol: -1})
-	return true
-}
-
-func (p *parser) closing(t token) {
+func (p *braceReader) closing(t lexeme) {
 	if p.depth > 0 {
 		p.depth--
 		p.push(t)
-		return
-	}
-	if t.kind == ')' && p.top().kind == inGroup {
-		p.finish(t.line)
-		p.leave()
 	}
 }
 
 // open handles an opening brace.
-func (p *parser) open(t token) {
+func (p *braceReader) open(t lexeme) {
 	around := p.top().kind
 	if p.depth > 0 || around == inOpaque { // an argument, or something in which nothing is looked for
 		kind := inOpaque
@@ -214,10 +185,10 @@ func (p *parser) open(t token) {
 }
 
 // full reports whether the statement, or what is around it, is too long to be understood.
-func (p *parser) full() bool { return p.extra > 0 || len(p.statement()) >= maxHead }
+func (p *braceReader) full() bool { return p.extra > 0 || len(p.statement()) >= maxHead }
 
 // record adds the symbols of a statement and returns the index of the last one.
-func (p *parser) record(d declared, line int) int {
+func (p *braceReader) record(d declared, line int) int {
 	at := -1
 	for _, s := range d.symbols {
 		s.End = line
@@ -230,7 +201,7 @@ func (p *parser) record(d declared, line int) int {
 }
 
 // enter begins a scope with an empty statement.
-func (p *parser) enter(s scope) {
+func (p *braceReader) enter(s scope) {
 	if len(p.scopes) >= maxScopes || len(p.head) > maxScopes*8 {
 		p.extra++
 		p.out.Truncated = true
@@ -242,7 +213,7 @@ func (p *parser) enter(s scope) {
 }
 
 // leave ends a scope; the statement around it continues, or ends.
-func (p *parser) leave() {
+func (p *braceReader) leave() {
 	s := *p.top()
 	p.scopes = p.scopes[:len(p.scopes)-1]
 	p.head, p.base, p.depth = p.head[:p.base], s.base, s.depth
@@ -253,7 +224,7 @@ func (p *parser) leave() {
 }
 
 // close handles a closing brace.
-func (p *parser) close(line int) {
+func (p *braceReader) close(line int) {
 	switch {
 	case p.extra > 0:
 		p.extra--
@@ -261,20 +232,18 @@ func (p *parser) close(line int) {
 	case len(p.scopes) == 1: // one too many
 		p.head, p.depth = p.head[:p.base], 0
 		return
-	case p.top().kind == inGroup:
-		return
 	}
 	p.finish(line)
 	s := *p.top()
 	p.out.end(s.symbol, line)
 	p.leave()
 	if s.goesOn {
-		p.push(token{kind: tokBlock, text: "{}", line: line})
+		p.push(lexeme{kind: tokBlock, text: "{}", line: line})
 	}
 }
 
 // finish ends a statement without braces.
-func (p *parser) finish(line int) {
+func (p *braceReader) finish(line int) {
 	if s := p.statement(); len(s) > 0 && p.top().kind != inOpaque && !p.full() {
 		p.record(p.classify(p, s, false), line)
 	}

@@ -1,7 +1,7 @@
 package outline
 
 // classifyC understands statements of C and C++.
-func classifyC(p *parser, head []token, open bool) declared {
+func classifyC(p *braceReader, head []lexeme, open bool) declared {
 	top := p.top()
 	if top.kind == inCode {
 		return declared{opens: inOpaque, goesOn: open}
@@ -39,7 +39,7 @@ func classifyC(p *parser, head []token, open bool) declared {
 }
 
 // cPlain returns a statement without template parameters and attributes.
-func cPlain(head []token) []token {
+func cPlain(head []lexeme) []lexeme {
 	list := plain(head)
 	out := list[:0:0]
 	for i := 0; i < len(list); i++ {
@@ -56,7 +56,7 @@ func cPlain(head []token) []token {
 	return out
 }
 
-func cTypedef(head, list []token, open bool) declared {
+func cTypedef(head, list []lexeme, open bool) declared {
 	if open { // the name follows the braces; a tag before them is a name too
 		d := declared{opens: inOpaque, goesOn: true}
 		if name, ok := wordAt(list, 2); ok {
@@ -81,8 +81,8 @@ func cTypedef(head, list []token, open bool) declared {
 	return declared{}
 }
 
-func cNamespace(outside string, head, list []token) declared {
-	name := token{}
+func cNamespace(outside string, head, list []lexeme) declared {
+	name := lexeme{}
 	for _, t := range list[1:] {
 		if t.kind == tokWord && t.text != "namespace" {
 			name = t
@@ -95,7 +95,7 @@ func cNamespace(outside string, head, list []token) declared {
 }
 
 // cType understands a class, struct, union or enum with braces.
-func cType(container string, head, list []token, open bool) (declared, bool) {
+func cType(container string, head, list []lexeme, open bool) (declared, bool) {
 	i := find(list, "class", "struct", "union", "enum")
 	if !open || i < 0 || has(list, '(') || has(list[:i], '=') {
 		return declared{}, false
@@ -107,7 +107,7 @@ func cType(container string, head, list []token, open bool) (declared, bool) {
 	case "enum":
 		kind, opens = Enum, inOpaque
 	}
-	name := token{}
+	name := lexeme{}
 	for _, t := range list[i+1:] {
 		if t.kind == ':' || t.kind == '=' {
 			break
@@ -123,7 +123,7 @@ func cType(container string, head, list []token, open bool) (declared, bool) {
 }
 
 // cFunction understands a definition with braces, or a declaration.
-func cFunction(top *scope, head, list []token) (declared, bool) {
+func cFunction(top *scope, head, list []lexeme) (declared, bool) {
 	group := indexKind(list, '(')
 	if i := find(list, "operator"); i >= 0 && i < group {
 		name := list[i]
@@ -157,7 +157,7 @@ func cFunction(top *scope, head, list []token) (declared, bool) {
 }
 
 // cQualifier returns the class that qualifies the name at i: Class in Class::name.
-func cQualifier(list []token, i int, otherwise string) string {
+func cQualifier(list []lexeme, i int, otherwise string) string {
 	if i > 0 && list[i-1].kind == '~' {
 		i--
 	}
@@ -168,7 +168,7 @@ func cQualifier(list []token, i int, otherwise string) string {
 }
 
 // cVariable understands constants and initialised variables.
-func cVariable(top *scope, head, list []token, open bool) declared {
+func cVariable(top *scope, head, list []lexeme, open bool) declared {
 	none := declared{opens: inOpaque, goesOn: open}
 	equals := indexKind(list, '=')
 	if open || equals < 2 || top.kind == inType && find(list[:equals], "const", "constexpr") < 0 {

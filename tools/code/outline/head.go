@@ -4,8 +4,8 @@ import "slices"
 
 // outer returns the tokens of a statement outside of brackets; a pair of brackets is its opening one. Attributes and
 // annotations are left out.
-func outer(head []token) []token {
-	out := make([]token, 0, min(len(head), 24))
+func outer(head []lexeme) []lexeme {
+	out := make([]lexeme, 0, min(len(head), 24))
 	for _, t := range head {
 		if t.depth == 0 && t.kind != ')' && t.kind != ']' {
 			out = append(out, t)
@@ -15,7 +15,7 @@ func outer(head []token) []token {
 }
 
 // plain returns outer without type parameters.
-func plain(head []token) []token {
+func plain(head []lexeme) []lexeme {
 	list := outer(head)
 	out := list[:0:0]
 	depth := 0
@@ -36,7 +36,7 @@ func plain(head []token) []token {
 }
 
 // find returns the index of the first of some words; -1 = there is none.
-func find(list []token, words ...string) int {
+func find(list []lexeme, words ...string) int {
 	for i, t := range list {
 		if t.kind == tokWord && slices.Contains(words, t.text) {
 			return i
@@ -46,9 +46,9 @@ func find(list []token, words ...string) int {
 }
 
 // has reports whether a token of a kind is in the list.
-func has(list []token, kind tokenKind) bool { return indexKind(list, kind) >= 0 }
+func has(list []lexeme, kind tokenKind) bool { return indexKind(list, kind) >= 0 }
 
-func indexKind(list []token, kind tokenKind) int {
+func indexKind(list []lexeme, kind tokenKind) int {
 	for i, t := range list {
 		if t.kind == kind {
 			return i
@@ -58,15 +58,15 @@ func indexKind(list []token, kind tokenKind) int {
 }
 
 // wordAt returns the word at i, and whether there is one.
-func wordAt(list []token, i int) (token, bool) {
+func wordAt(list []lexeme, i int) (lexeme, bool) {
 	if i < 0 || i >= len(list) || list[i].kind != tokWord {
-		return token{}, false
+		return lexeme{}, false
 	}
 	return list[i], true
 }
 
 // symbol returns a symbol of a statement with a name token.
-func symbol(head []token, name token, kind Kind, container string) Symbol {
+func symbol(head []lexeme, name lexeme, kind Kind, container string) Symbol {
 	start := name.line
 	if len(head) > 0 {
 		start = head[0].line
@@ -94,7 +94,7 @@ func upper(name string) bool {
 }
 
 // unannotated removes @Annotation and @Annotation(…) at the beginning of a statement, which is as outer returns it.
-func unannotated(list []token) []token {
+func unannotated(list []lexeme) []lexeme {
 	for len(list) > 1 && list[0].kind == '@' && list[1].kind == tokWord && list[1].text != "interface" {
 		list = list[2:]
 		for len(list) > 1 && list[0].kind == '.' && list[1].kind == tokWord {
@@ -108,7 +108,7 @@ func unannotated(list []token) []token {
 }
 
 // without removes leading words.
-func without(list []token, words ...string) []token {
+func without(list []lexeme, words ...string) []lexeme {
 	for len(list) > 0 && find(list[:1], words...) == 0 {
 		list = list[1:]
 	}

@@ -1,7 +1,7 @@
 package outline
 
 // classifyJava understands statements of Java.
-func classifyJava(p *parser, head []token, open bool) declared {
+func classifyJava(p *braceReader, head []lexeme, open bool) declared {
 	top := p.top()
 	if top.kind == inCode {
 		return declared{opens: inOpaque, goesOn: open}
@@ -44,7 +44,7 @@ func classifyJava(p *parser, head []token, open bool) declared {
 }
 
 // javaPlain returns a statement without annotations and type parameters.
-func javaPlain(head []token) []token {
+func javaPlain(head []lexeme) []lexeme {
 	list := unannotated(plain(head))
 	out := list[:0:0]
 	for len(list) > 0 { // annotations between modifiers

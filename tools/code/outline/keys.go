@@ -1,80 +1,88 @@
 package outline
 
-import "strings"
+import (
+	"bytes"
+	"errors"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+)
 
 // maxKeyDepth is how deep keys of data files are listed; what is below is data.
 const maxKeyDepth = 4
 
-// toml lists tables and keys.
-func toml(src []byte, out *builder) {
-	l := lines{src: string(src)}
-	var note hashNote
-	table, at := "", -1
-	until := ""   // the quotes of the string over several lines that is open
-	brackets := 0 // open in a value
-	for {
-		text, ok := l.next()
-		if !ok {
-			break
-		}
-		rest := strings.TrimSpace(text)
-		switch {
-		case until != "":
-			if strings.Contains(rest, until) {
-				until = ""
-			}
-			continue
-		case brackets > 0:
-			brackets = max(0, brackets+balance(rest))
-			continue
-		case rest == "":
-			continue
-		case rest[0] == '#':
-			note.add(rest, l.line)
-			continue
-		case rest[0] == '[':
-			out.end(at, l.line-1)
-			name, _, _ := strings.Cut(strings.TrimLeft(rest, "["), "]")
-			table = strings.TrimSpace(name)
-			at = out.add(Symbol{Name: table, Kind: Section, Start: l.line, Doc: note.above(l.line)})
-			continue
-		}
-		key, value, ok := strings.Cut(rest, "=")
-		if !ok {
-			continue
-		}
-		out.add(Symbol{
-			Name: strings.Trim(strings.TrimSpace(key), `"'`), Container: table, Kind: Key,
-			Start: l.line, Doc: note.above(l.line),
-		})
-		for _, quotes := range []string{`"""`, `'''`} {
-			if strings.Count(value, quotes) == 1 {
-				until = quotes
-			}
-		}
-		if until == "" {
-			brackets = max(0, balance(value))
-		}
-	}
-	out.end(at, l.line)
+// tomlFile lists tables and their keys.
+type tomlFile struct {
+	*builder
+	unstable.Parser
+	src   []byte
+	note  hashNote
+	table string
+	open  int // the symbol of the table
+	from  int // where what is parsed begins: after the last mistake
+	at    int // how far lines are counted, in src
+	line  int // the line at at
 }
 
-// balance returns how many brackets a text leaves open, without what is in its strings.
-func balance(s string) int {
-	n := 0
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case '[', '{':
-			n++
-		case ']', '}':
-			n--
-		case '"', '\'':
-			i = skipString(s, i)
-		case '#':
-			return n
+// toml lists tables and keys. After a mistake it goes on with the line of the mistake, or with the next one.
+func toml(src []byte, out *builder) {
+	t := tomlFile{builder: out, src: src, open: -1, line: 1}
+	t.KeepComments = true
+	for {
+		t.Reset(src[t.from:])
+		for t.NextExpression() {
+			t.expression(t.Expression())
+		}
+		var mistake *unstable.ParserError
+		if !errors.As(t.Error(), &mistake) {
+			break
+		}
+		data := t.Data()
+		wrong := int(t.Range(mistake.Highlight).Offset)
+		next := bytes.LastIndexByte(data[:wrong], '\n') + 1
+		if next == 0 { // it is in the first line
+			next = bytes.IndexByte(data, '\n') + 1
+		}
+		if next == 0 {
+			break
+		}
+		t.from += next
+	}
+	t.end(t.open, t.lineOf(len(bytes.TrimSuffix(t.Data(), []byte("\n")))))
+}
+
+func (t *tomlFile) expression(e *unstable.Node) {
+	if e.Kind == unstable.Comment {
+		t.note.add(string(e.Data), t.lineOf(int(e.Raw.Offset)))
+		return
+	}
+	var names []string
+	line := 0
+	for keys := e.Key(); keys.Next(); {
+		key := keys.Node()
+		names = append(names, string(t.Raw(key.Raw)))
+		if line == 0 {
+			line = t.lineOf(int(key.Raw.Offset))
 		}
 	}
-	return n
+	s := Symbol{Name: strings.Join(names, "."), Start: line, Doc: t.note.above(line)}
+	if e.Kind == unstable.KeyValue {
+		s.Kind, s.Container = Key, t.table
+		s.Name = strings.Trim(s.Name, `"'`)
+		t.add(s)
+		return
+	}
+	t.end(t.open, line-1)
+	s.Kind = Section
+	t.table, t.open = s.Name, t.add(s)
+}
+
+// lineOf returns the line of an offset in what is parsed, which is not before the last one.
+func (t *tomlFile) lineOf(offset int) int {
+	offset = max(t.at, t.from+offset)
+	t.line += bytes.Count(t.src[t.at:offset], []byte("\n"))
+	t.at = offset
+	return t.line
 }
 
 // yaml lists the keys of mappings.

@@ -19,8 +19,8 @@ const (
 	tokBlock  tokenKind = '}' + 128 // braces that were an expression
 )
 
-// token is a part of the source. depth is the number of round and square brackets around it, within its statement.
-type token struct {
+// lexeme is a part of the source. depth is the number of round and square brackets around it, within its statement.
+type lexeme struct {
 	kind  tokenKind
 	text  string
 	line  int
@@ -48,12 +48,12 @@ type lexer struct {
 }
 
 // next returns the next token. A line end is a token of kind '\n'.
-func (l *lexer) next() token {
+func (l *lexer) next() lexeme {
 	for l.at < len(l.src) {
 		c := l.src[l.at]
 		switch {
 		case c == '\n':
-			t := token{kind: '\n', text: "\n", line: l.line}
+			t := lexeme{kind: '\n', text: "\n", line: l.line}
 			l.at++
 			l.line++
 			l.bol = true
@@ -74,35 +74,35 @@ func (l *lexer) next() token {
 			}
 		}
 	}
-	return token{line: l.line}
+	return lexeme{line: l.line}
 }
 
 // token reads a token that begins with c. Kind tokEnd means that nothing is to be reported.
-func (l *lexer) token(c byte) token {
+func (l *lexer) token(c byte) lexeme {
 	start, line := l.at, l.line
 	switch {
 	case isWord(c):
 		if l.rawString() {
-			return token{kind: tokString, text: `""`, line: line}
+			return lexeme{kind: tokString, text: `""`, line: line}
 		}
 		for l.at < len(l.src) && (isWord(l.src[l.at]) || isDigit(l.src[l.at])) {
 			l.at++
 		}
-		return token{kind: tokWord, text: l.src[start:l.at], line: line}
+		return lexeme{kind: tokWord, text: l.src[start:l.at], line: line}
 	case isDigit(c):
 		l.number()
-		return token{kind: tokNumber, text: "0", line: line}
+		return lexeme{kind: tokNumber, text: "0", line: line}
 	case c == '"' || c == '\'' || c == '`':
 		return l.quoted(c)
 	case c == '/' && (l.lang == JavaScript || l.lang == TypeScript) && l.expression():
 		l.regular()
-		return token{kind: tokString, text: `""`, line: line}
+		return lexeme{kind: tokString, text: `""`, line: line}
 	}
 	l.at++
 	return l.punctuation(c, line)
 }
 
-func (l *lexer) punctuation(c byte, line int) token {
+func (l *lexer) punctuation(c byte, line int) lexeme {
 	next := byte(0)
 	if l.at < len(l.src) {
 		next = l.src[l.at]
@@ -117,10 +117,10 @@ func (l *lexer) punctuation(c byte, line int) token {
 		two = tokSame
 	}
 	if two == tokEnd {
-		return token{kind: tokenKind(c), text: l.src[l.at-1 : l.at], line: line}
+		return lexeme{kind: tokenKind(c), text: l.src[l.at-1 : l.at], line: line}
 	}
 	l.at++
-	return token{kind: two, text: l.src[l.at-2 : l.at], line: line}
+	return lexeme{kind: two, text: l.src[l.at-2 : l.at], line: line}
 }
 
 func isWord(c byte) bool {

@@ -3,19 +3,16 @@ package outline
 import "strings"
 
 // quoted skips a literal that begins with the quote c.
-func (l *lexer) quoted(c byte) token {
-	t := token{kind: tokString, text: `""`, line: l.line}
+func (l *lexer) quoted(c byte) lexeme {
+	t := lexeme{kind: tokString, text: `""`, line: l.line}
 	switch {
 	case c == '\'' && l.lang == Rust && l.lifetime():
-		return token{}
-	case c == '`' && l.lang == Go:
-		l.at++
-		l.skipTo("`")
+		return lexeme{}
 	case c == '`' && (l.lang == JavaScript || l.lang == TypeScript):
 		l.template()
 	case c == '`':
 		l.at++
-		return token{kind: '`', text: "`", line: t.line}
+		return lexeme{kind: '`', text: "`", line: t.line}
 	case c == '"' && l.lang == Java && strings.HasPrefix(l.src[l.at:], `"""`):
 		l.at += 3
 		l.skipTo(`"""`)

@@ -1,62 +1,85 @@
 package outline
 
-import "strings"
+import (
+	"bytes"
+	"regexp"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// markdownBlocks returns a parser of what is not inside of quotes and lists. Those take quadratic time if they are
+// nested, and headings in them are none of the document.
+func markdownBlocks() parser.Parser {
+	return parser.NewParser(parser.WithBlockParsers(
+		util.Prioritized(parser.NewSetextHeadingParser(), 100),
+		util.Prioritized(parser.NewThematicBreakParser(), 200),
+		util.Prioritized(parser.NewCodeBlockParser(), 500),
+		util.Prioritized(parser.NewATXHeadingParser(), 600),
+		util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
+		util.Prioritized(parser.NewHTMLBlockParser(), 900),
+		util.Prioritized(parser.NewParagraphParser(), 1000),
+	))
+}
+
+// noHeading matches the first line of what a line of dashes below it does not make a heading: a quote
+// or a list.
+var noHeading = regexp.MustCompile(`^ *([-*+]|\d+[.)])\s|^ *>`)
 
 // markdown lists headings. A heading contains what follows it up to the next one of its level.
 func markdown(src []byte, out *builder) {
-	l := lines{src: string(src)}
 	var open []block // indent is the level
-	fence, before, wants := "", "", -1
-	heading := func(level, line int, name string) {
+	leave := func(level, last int) {
 		for n := len(open); n > 0 && open[n-1].indent >= level; n-- {
-			out.end(open[n-1].symbol, line-1)
+			out.end(open[n-1].symbol, last)
 			open = open[:n-1]
 		}
-		container := ""
+	}
+	line, at := 1, 0
+	lineOf := func(offset int) int {
+		line += bytes.Count(src[at:offset], []byte("\n"))
+		at = offset
+		return line
+	}
+	for node := markdownBlocks().Parse(text.NewReader(src)).FirstChild(); node != nil; node = node.NextSibling() {
+		heading, ok := node.(*ast.Heading)
+		if !ok || heading.Lines().Len() == 0 {
+			continue
+		}
+		first := heading.Lines().At(0)
+		lineStart := bytes.LastIndexByte(src[:first.Start], '\n') + 1
+		frontMatter := lineStart <= len("---\r\n") && bytes.HasPrefix(src, []byte("---"))
+		if frontMatter || noHeading.Match(src[lineStart:first.Stop]) {
+			continue
+		}
+		name := strings.ReplaceAll(string(heading.Lines().Value(src)), "`", "")
+		name = cutText(strings.Trim(strings.ReplaceAll(name, "\n", " "), "# *"), MaxName)
+		s := Symbol{Name: name, Kind: Section, Start: lineOf(first.Start)}
+		leave(heading.Level, s.Start-1)
 		if n := len(open); n > 0 {
-			container = open[n-1].name
+			s.Container = open[n-1].name
 		}
-		name = cutText(strings.Trim(strings.ReplaceAll(name, "`", ""), "# *"), MaxName)
-		if wants < 0 && line < l.line && len(out.Symbols) > 0 { // the line was taken for a paragraph
-			out.Symbols[len(out.Symbols)-1].Doc = ""
-		}
-		wants = out.add(Symbol{Name: name, Container: container, Kind: Section, Start: line})
-		open = append(open, block{indent: level, symbol: wants, name: name})
+		s.Doc = firstText(heading, src)
+		open = append(open, block{indent: heading.Level, symbol: out.add(s), name: name})
 	}
-	for {
-		text, ok := l.next()
-		if !ok {
-			break
-		}
-		rest := strings.TrimSpace(text)
-		switch {
-		case fence != "":
-			if strings.HasPrefix(rest, fence) {
-				fence = ""
+	leave(0, lineOf(len(bytes.TrimSuffix(src, []byte("\n")))))
+}
+
+// firstText returns the first line of text below a heading.
+func firstText(heading ast.Node, src []byte) string {
+	for node := heading.NextSibling(); node != nil; node = node.NextSibling() {
+		switch node.(type) {
+		case *ast.Heading:
+			return ""
+		case *ast.Paragraph, *ast.HTMLBlock:
+			if lines := node.Lines(); lines.Len() > 0 {
+				first := lines.At(0)
+				return string(first.Value(src))
 			}
-			before = ""
-			continue
-		case strings.HasPrefix(rest, "```"), strings.HasPrefix(rest, "~~~"):
-			fence = rest[:3]
-			continue
 		}
-		level := len(rest) - len(strings.TrimLeft(rest, "#"))
-		switch {
-		case level > 0 && level <= 6 && len(rest) > level && rest[level] == ' ':
-			heading(level, l.line, rest[level+1:])
-			before = ""
-			continue
-		case before != "" && rest != "" && strings.Trim(rest, "=") == "":
-			heading(1, l.line-1, before)
-		case before != "" && len(rest) > 2 && strings.Trim(rest, "-") == "":
-			heading(2, l.line-1, before)
-		case wants >= 0 && rest != "": // the first paragraph
-			out.Symbols[wants].Doc = strings.Clone(cutText(rest, MaxDoc))
-			wants = -1
-		}
-		before = rest
 	}
-	for _, b := range open {
-		out.end(b.symbol, l.line)
-	}
+	return ""
 }

@@ -1,7 +1,7 @@
 package outline
 
 // classifyRust understands statements of Rust.
-func classifyRust(p *parser, head []token, open bool) declared {
+func classifyRust(p *braceReader, head []lexeme, open bool) declared {
 	top := p.top()
 	list := rustPlain(head)
 	if len(list) == 0 {
@@ -55,7 +55,7 @@ func classifyRust(p *parser, head []token, open bool) declared {
 }
 
 // rustConstant understands const NAME: and static mut NAME:, whose value may have braces.
-func rustConstant(head, list []token, container string, open bool) declared {
+func rustConstant(head, list []lexeme, container string, open bool) declared {
 	d := declared{opens: inOpaque, goesOn: open}
 	list = without(list[1:], "mut")
 	if name, ok := wordAt(list, 0); ok && !open {
@@ -64,7 +64,7 @@ func rustConstant(head, list []token, container string, open bool) declared {
 	return d
 }
 
-func list0(list []token) string {
+func list0(list []lexeme) string {
 	if len(list) == 0 {
 		return ""
 	}
@@ -72,7 +72,7 @@ func list0(list []token) string {
 }
 
 // rustPlain returns a statement without attributes and type parameters.
-func rustPlain(head []token) []token {
+func rustPlain(head []lexeme) []lexeme {
 	list := plain(head)
 	for len(list) > 1 && list[0].kind == '#' {
 		list = list[1:]
@@ -87,7 +87,7 @@ func rustPlain(head []token) []token {
 }
 
 // rustImplemented returns the name of the type of an impl: the last one of its path, after "for" if there is one.
-func rustImplemented(list []token) string {
+func rustImplemented(list []lexeme) string {
 	if i := find(list, "for"); i > 0 {
 		list = list[i:]
 	}

@@ -1,7 +1,7 @@
 package outline
 
 // classifyScript understands statements of JavaScript and TypeScript.
-func classifyScript(p *parser, head []token, open bool) declared {
+func classifyScript(p *braceReader, head []lexeme, open bool) declared {
 	top := p.top()
 	list := unannotated(plain(head))
 	if len(list) == 0 {
@@ -23,7 +23,7 @@ func classifyScript(p *parser, head []token, open bool) declared {
 	if d, ok := scriptAssigned(top, head, list, open); ok {
 		return d
 	}
-	last := token{}
+	last := lexeme{}
 	if len(list) > 0 {
 		last = list[len(list)-1]
 	}
@@ -32,7 +32,7 @@ func classifyScript(p *parser, head []token, open bool) declared {
 }
 
 // scriptDeclared understands a statement that begins with a keyword.
-func scriptDeclared(p *parser, head, list []token, open bool) (declared, bool) {
+func scriptDeclared(p *braceReader, head, list []lexeme, open bool) (declared, bool) {
 	container := p.top().name
 	i := 1
 	if list0(list) == "function" && len(list) > 1 && list[1].kind == '*' {
@@ -83,7 +83,7 @@ func scriptDeclared(p *parser, head, list []token, open bool) (declared, bool) {
 }
 
 // scriptAssigned understands const name = …, exports.name = … and Type.prototype.name = ….
-func scriptAssigned(top *scope, head, list []token, open bool) (declared, bool) {
+func scriptAssigned(top *scope, head, list []lexeme, open bool) (declared, bool) {
 	equals := indexKind(list, '=')
 	if equals < 1 {
 		return declared{}, false
@@ -138,7 +138,7 @@ func scriptAssigned(top *scope, head, list []token, open bool) (declared, bool) 
 }
 
 // isFunction reports whether a value is a function.
-func isFunction(value []token, open bool) bool {
+func isFunction(value []lexeme, open bool) bool {
 	value = without(value, "async")
 	if find(value, "function") == 0 {
 		return true
@@ -151,7 +151,7 @@ func isFunction(value []token, open bool) bool {
 }
 
 // scriptMember understands a member of a class or an interface.
-func scriptMember(container string, head, list []token, open bool) declared {
+func scriptMember(container string, head, list []lexeme, open bool) declared {
 	list = without(list, "public", "private", "protected", "static", "readonly", "abstract", "override", "async", "declare", "accessor")
 	if len(list) > 1 && (list[0].text == "get" || list[0].text == "set") && list[1].kind != '(' {
 		list = list[1:]
@@ -177,7 +177,7 @@ func scriptMember(container string, head, list []token, open bool) declared {
 }
 
 // scriptProperty understands a property of an object literal: only functions count.
-func scriptProperty(container string, head, list []token, open bool) declared {
+func scriptProperty(container string, head, list []lexeme, open bool) declared {
 	list = without(list, "async")
 	if len(list) > 1 && (list[0].text == "get" || list[0].text == "set") && list[1].kind == tokWord {
 		list = list[1:]
