@@ -1,17 +1,15 @@
 package agent
 
+// The calls of a step run: those that only read side by side, the others one at a time in the model's order.
+
 import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/zephbot/zephbot/agent/journal"
-	"github.com/zephbot/zephbot/agent/window"
-	"github.com/zephbot/zephbot/policy/reason"
-	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -268,136 +266,6 @@ func (s *step) hadBegun(b *batch, u journal.Use) bool {
 	return s.task == nil && s.state.hasChildren() && len(s.childStep(u.Call, nil).state.currentEntries()) > 0
 }
 
-// unrepeatedResult is the result of a call that was running when another worker died, and that could not be repeated: whoever
-// refuses it now knows nothing of what it has done.
-func (s *step) unrepeatedResult(ctx context.Context, b *batch, u journal.Use, e journal.Entry, why *tools.Error) journal.Entry {
-	if !u.ReadOnly {
-		s.deps.Tools.Interrupted(ctx, s.newCall(b, u))
-	}
-	e.Text, e.Category, e.Refusal, e.Ran = notRepeated(why.Message), unknownOutcome, nil, true
-	return e
-}
-
-// markCutResult marks the result of a call that was cut off because its turn ended. Output printed before that is kept.
-func markCutResult(ctx context.Context, entry *journal.Entry, result *tools.Result, err error) {
-	failure, output := err, ""
-	if err == nil && result.Failure != nil { // it started, and its output was kept
-		failure = result.Failure
-		_, output, _ = strings.Cut(result.Text, tools.Feedback(result.Failure))
-	}
-	if failure == nil || ctx.Err() == nil || !cutByContext(failure) { // the call ended on its own
-		return
-	}
-	entry.Text, entry.Category = cutShort(ctx)
-	entry.Text += output
-}
-
-// cutByContext reports whether a call ended because its context did.
-func cutByContext(err error) bool {
-	return errors.Is(err, context.Canceled) || tools.AsError(err).Category == tools.Cancelled
-}
-
-// refusalOf says to people why a call did not run; nil when it ran, failed, or a person who was asked did not approve it.
-func refusalOf(call *tools.Call, err *tools.Error) *journal.Refusal {
-	t := call.Trail
-	judged := t.Judge != "" && t.Judge != "allow"
-	switch {
-	case !err.Denied || t.Started:
-		return nil
-	case t.Effect == "deny":
-		return &journal.Refusal{Reason: reason.Or(t.Reason, err.Message), Rule: t.Rule}
-	case t.Effect == "ask" && call.Origin.Alone:
-		return &journal.Refusal{Reason: err.Why(), Rule: t.Rule}
-	case t.Effect == "ask" && !judged:
-		return nil
-	default:
-		return &journal.Refusal{Reason: err.Why()}
-	}
-}
-
-// resultEntry builds the journal entry of a finished call. It runs in parallel with other calls, so it must not read the
-// journal.
-func (s *step) resultEntry(b *batch, u journal.Use, call *tools.Call, result *tools.Result, err error) journal.Entry {
-	e := journal.Entry{
-		Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(),
-		Call: u.Call, Tool: u.Name, Flagged: call.Trail.Injection,
-		Rule: call.Trail.Rule, By: call.Trail.ApprovedBy, Cleared: call.Trail.Cleared,
-		Ran: call.Trail.Started || call.Trail.Cached, Audit: call.Trail.Audit,
-		Millis: call.Trail.Duration.Milliseconds(), Notices: call.Trail.Notices,
-		Opened: s.state.openedSites().takenSites(u.Call), Wrote: mayWrite(call),
-	}
-	if e.Wrote {
-		e.Touched = touchedFiles(call)
-	}
-	for _, l := range call.Trail.Left {
-		e.Left = append(e.Left, journal.Left(l))
-	}
-	if err != nil {
-		te := tools.AsError(err)
-		e.Text = tools.Feedback(te) + reflectionText(te.Category, call.Def, b.failed[u.Name])
-		e.Failed = true
-		e.Category = string(te.Category)
-		e.Refusal = refusalOf(call, te)
-		if call.Trail.Started && !u.ReadOnly {
-			e.Text += doubtText(te)
-		}
-		e.Source, e.Brought = te.Untrusted, te.Untrusted != source.None
-		if e.Flagged && e.Source == source.None {
-			e.Source = call.Source(nil)
-		}
-		return e
-	}
-	e.Text, e.Failed, e.Source = result.Text, result.Error, call.Source(result)
-	e.Brought = call.Def.Stated().Act.Brings() || e.Source != source.None && e.Source != source.Memory
-	if result.Failure != nil {
-		e.Category = string(result.Failure.Category)
-	}
-	if call.Def.Server == "" {
-		e.Found = result.Found
-	}
-	e.Touched, e.Seen = touchedFiles(call), foundAddresses(call, result)
-	return e
-}
-
-// mostTouched bounds the paths of one call that the journal keeps. After flagged content, work on a path that was
-// dropped needs a new approval; nothing else depends on it.
-const mostTouched = 32
-
-// touchedFiles lists the files that a call of a built-in tool worked on.
-func touchedFiles(call *tools.Call) []string {
-	if call.Def.Server != "" {
-		return nil
-	}
-	var list []string
-	for _, path := range call.Subject.Paths {
-		if !strings.Contains(path, "://") && len(list) < mostTouched {
-			list = append(list, path)
-		}
-	}
-	return list
-}
-
-// outputShare is the part of the window that the outputs of one batch may take, and leastRoom what each may take even so,
-// in tokens.
-const (
-	outputShare = 0.20
-	leastRoom   = 200
-)
-
-// outputRoom returns how many tokens each output of a batch may take: together a fifth of the window, and no more than half of
-// what system prompt and tools leave of it, as far as a request of this run has shown their size.
-func (s *step) outputRoom(uses int) int {
-	budget := s.windowSize()
-	if budget <= 0 {
-		return 0
-	}
-	most := int(float64(budget) * outputShare)
-	if s.fixed > 0 {
-		most = min(most, (int(float64(budget)*window.Limit)-s.fixed)/2)
-	}
-	return max(most/max(uses, 1), leastRoom)
-}
-
 func (s *step) newCall(b *batch, u journal.Use) *tools.Call {
 	at, now := s.state.standingAt(b.entry.N), s.state.standing()
 	batches, calls := at.Of(at.Caller) // of the turn's owner
@@ -471,4 +339,56 @@ func (s *step) closeCancelled(ctx context.Context) []journal.Entry {
 		})
 	}
 	return entries
+}
+
+// slots bounds how many calls of a turn run at once, those of its sub-agents included. A call that began a sub-agent
+// only waits for it, so its slot is the sub-agent's: each can always run one call, and no call waits for one that waits
+// for it. A nil *slots bounds nothing. Safe for concurrent use.
+type slots struct {
+	own    chan struct{} // of the call that began the sub-agent; nil = these are the turn's
+	common chan struct{} // of the turn: one element for each free slot
+}
+
+// newSlots returns n free slots; negative = no limit.
+func newSlots(n int) *slots {
+	if n < 0 {
+		return nil
+	}
+	return &slots{common: filledSlots(max(n, 1))}
+}
+
+func filledSlots(n int) chan struct{} {
+	free := make(chan struct{}, n)
+	for range n {
+		free <- struct{}{}
+	}
+	return free
+}
+
+// inheritSlot returns the slots of a sub-agent that a call with a slot has begun.
+func (s *slots) inheritSlot() *slots {
+	if s == nil {
+		return nil
+	}
+	return &slots{own: filledSlots(1), common: s.common}
+}
+
+// takeSlot waits for a free slot and returns what frees it, or nil if ctx ended first.
+func (s *slots) takeSlot(ctx context.Context) (release func()) {
+	if s == nil {
+		return func() {}
+	}
+	select {
+	case <-s.own: // first, because nobody else can use it
+		return func() { s.own <- struct{}{} }
+	default:
+	}
+	select {
+	case <-s.own:
+		return func() { s.own <- struct{}{} }
+	case <-s.common:
+		return func() { s.common <- struct{}{} }
+	case <-ctx.Done():
+		return nil
+	}
 }

@@ -1,5 +1,7 @@
 package agent
 
+// What a person says while their turn runs joins it.
+
 import (
 	"context"
 	"errors"
@@ -14,15 +16,6 @@ var ErrRevised = errors.New("the person has changed the message")
 
 // ErrUnheard means that what a Listener has told was withdrawn before it was stored.
 var ErrUnheard = errors.New("what was said is withdrawn")
-
-// Listener is a Journal that hears what a person says while the turn runs.
-type Listener interface {
-	// Hear returns what was said and joins the turn: user entries with Joins set, which Append stores, alone or after
-	// results. It is called before every step and costs nothing while nobody says anything. If revised is set, the
-	// entries replace the message of the turn, so that calls of tools that have not begun must not run; otherwise Hear is
-	// called again until no call is open.
-	Hear(ctx context.Context) (said []journal.Entry, revised bool, err error)
-}
 
 // What the model reads before a message that joined a turn.
 var joinLabels = map[journal.Joining]string{

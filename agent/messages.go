@@ -2,6 +2,8 @@ package agent
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"slices"
 	"strings"
 
@@ -219,4 +221,15 @@ func userText(e *journal.Entry, voices *prompt.Speakers) string {
 	}
 	b.WriteString(voices.Of(e.Caller, e.Speaker) + ": " + prompt.Said(prompt.Indented(e.Text), parts))
 	return b.String()
+}
+
+// openContents lets the provider read the contents in the messages of a request, limited to those stored for this session.
+func (s *step) openContents(req *llm.Request) {
+	withParts := func(m llm.Message) bool { return len(m.Parts)+len(m.Result.Attached()) > 0 }
+	if s.deps.Blobs == nil || !slices.ContainsFunc(req.Messages, withParts) {
+		return
+	}
+	req.Open = func(ctx context.Context, hash string) (io.ReadCloser, error) {
+		return s.deps.Blobs.Open(ctx, s.turn.Origin.Session, hash)
+	}
 }

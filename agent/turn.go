@@ -154,3 +154,29 @@ const UnknownUSD = cost.UnknownUSD
 
 // Denied says that a budget is used up; Text is for the person.
 type Denied = cost.Denied
+
+// Journal is the journal of one session as seen by the holder of its lane (the lock that one worker holds on a
+// session). It is for one goroutine; the Runner serialises the appends of a parallel batch.
+type Journal interface {
+	// Load reads the end of the journal: the last turn, and as many earlier ones as fit into room bytes (see
+	// journal.Back).
+	Load(ctx context.Context, room int) (journal.Tail, error)
+	// Append stores entries durably and numbers them. It fails with ErrConflict if another worker wrote to the journal
+	// or holds the lane.
+	Append(ctx context.Context, entries ...journal.Entry) ([]journal.Entry, error)
+}
+
+// Asker is a Journal that can put questions to people while the turn goes on, so that nobody waits for a question until
+// everything else has ended. The turn parks later with the same questions, which are asked once.
+type Asker interface {
+	Ask(ctx context.Context, questions []tools.Question, stats journal.Stats) error
+}
+
+// Listener is a Journal that hears what a person says while the turn runs.
+type Listener interface {
+	// Hear returns what was said and joins the turn: user entries with Joins set, which Append stores, alone or after
+	// results. It is called before every step and costs nothing while nobody says anything. If revised is set, the
+	// entries replace the message of the turn, so that calls of tools that have not begun must not run; otherwise Hear is
+	// called again until no call is open.
+	Hear(ctx context.Context) (said []journal.Entry, revised bool, err error)
+}

@@ -318,14 +318,6 @@ func (s *Set) deniesContent(p string) bool {
 	return denied
 }
 
-// dir returns the working directory of the call; "" if it is not known.
-func (c *call) dir() string {
-	if c.req.Dir == "" && len(c.req.InsidePaths) > 0 {
-		return c.req.InsidePaths[0]
-	}
-	return c.req.Dir
-}
-
 // relative returns an absolute path relative to dir, if it is inside; both must be clean.
 func relative(dir, p string) (string, bool) {
 	if !path.IsAbs(dir) || !path.IsAbs(p) {

@@ -1,5 +1,7 @@
 package policy
 
+// Commands of bash: the blocklist, what the operator blocks, and the permission rules of each command in a script.
+
 import (
 	"errors"
 	"fmt"
@@ -11,55 +13,6 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/reason"
 )
-
-// call is a request in the form that the permissions need.
-type call struct {
-	req          *Request
-	tool         string
-	act          act.Act
-	names        act.Names
-	inputs       []string // never empty
-	scripts      []*command.Reading
-	reader       *command.Reader
-	touchedList  []touched
-	touchedKnown bool
-}
-
-func (s *Set) newCall(r *Request) *call {
-	tool := s.Canonical(r.Tool)
-	c := &call{req: r, tool: tool, act: s.does(r, tool), names: s.names, inputs: r.Inputs, reader: s.reader}
-	if len(c.inputs) == 0 {
-		c.inputs = argumentInputs(c.runs(), r.Args)
-	}
-	if c.runs() {
-		c.scripts = make([]*command.Reading, 0, len(c.inputs))
-		for _, text := range c.inputs {
-			c.scripts = append(c.scripts, c.reader.Read(text))
-		}
-	}
-	return c
-}
-
-// argumentInputs returns the inputs of a call whose tool did not describe them. Without any, it returns the empty text.
-func argumentInputs(commands bool, args map[string]any) []string {
-	keys := []string{"command"}
-	if !commands {
-		keys = []string{"file_path", "path", "source", "destination", "url", "uri"}
-	}
-	var out []string
-	for _, key := range keys {
-		if v, ok := args[key].(string); ok {
-			out = append(out, v)
-		}
-	}
-	if v, ok := args["query"].(string); ok && len(out) == 0 && !commands {
-		out = append(out, v)
-	}
-	if len(out) == 0 {
-		out = append(out, "")
-	}
-	return out
-}
 
 // shellRules are the settings of [tools.shell] that the policy uses.
 type shellRules struct {
@@ -352,70 +305,128 @@ func (r *shellRules) builtin(c *call, sc *command.Script) answer {
 	return answer{effect: Ask, rule: "built-in: bash asks", code: reason.NoRule, about: &text}
 }
 
-// readsFreely reports whether a script consists of reading commands without redirections and indirections, and all its
-// paths are inside. What keeps its promise is the kernel; without it, only programs pass that can do nothing else.
-func (r *shellRules) readsFreely(c *call, sc *command.Script) bool {
-	if r.unasked != UnaskedReading && r.unasked != UnaskedConfined || len(c.req.InsidePaths) == 0 {
-		return false
+// later denies a script in which an unknown program may run something that a deny rule matches: "choom -n 0 -- rm x"
+// with the rule "rm *".
+func (s *Set) later(table []permission, sc *command.Script, a answer) answer {
+	if a.effect == Deny || len(s.denied) == 0 {
+		return a
 	}
-	if !c.req.Confined {
-		return !c.req.Outside && len(sc.Redirects) == 0 && sc.Inert() && c.plainInside(sc)
-	}
-	paths, ok := command.ReadsOnly(*sc)
-	if !ok {
-		return false
-	}
-	for _, p := range paths {
-		if !within(c.req.InsidePaths, p) {
-			return false
+	for name, words := range sc.Later() {
+		if !s.denied[name] {
+			continue
+		}
+		cmd := command.Command{Name: name, Words: words, Text: strings.Join(words, " ")}
+		if b := byCommand(table, &cmd, nil); b.effect == Deny {
+			return b
 		}
 	}
-	return true
+	return a
 }
 
-// plainReaders are the programs that run without a question where nothing but their words keeps them from harm.
-var plainReaders = []string{"ls", "cat", "head", "tail", "wc", "pwd"} //nolint:gochecknoglobals // a table
-
-// plainInside reports whether a script is made of plainReaders with plain words, the disk was inspected, and every word
-// but short options leads to a place inside, links included.
-func (c *call) plainInside(sc *command.Script) bool {
-	for i := range sc.Commands {
-		cmd := &sc.Commands[i]
-		if !slices.Contains(plainReaders, cmd.Name) {
-			return false
+// deniedPrograms returns the programs with which deny rules begin, folded: "rm" for "rm *" and for "rm*". A rule that
+// begins with a wildcard names none, but it is matched against the whole text anyway.
+func (s *Set) deniedPrograms(list []act.Tool) map[string]bool {
+	names := map[string]bool{}
+	for i := range list {
+		if list[i].Act == act.Runs {
+			addDenied(names, s.table(list[i].Name))
 		}
-		for j, word := range cmd.Words[1:] {
-			switch {
-			case cmd.Marks != nil && cmd.Marks[j+1] != 0:
-				return false
-			case strings.HasPrefix(word, "-"):
-				if !plainOption(word) {
-					return false
-				}
-			case !c.leadsInside(word):
-				return false
+	}
+	return names
+}
+
+func addDenied(names map[string]bool, table []permission) {
+	for i := range table {
+		if table[i].action != Deny {
+			continue
+		}
+		name, _, _ := strings.Cut(table[i].glob.pattern, " ")
+		if at := strings.IndexAny(name, "*?["); at >= 0 {
+			name = name[:at]
+		}
+		if name != "" {
+			names[foldText(name)] = true
+		}
+	}
+}
+
+// blocksLater searches for a blocked command among the words that an unknown program may run.
+func (r *shellRules) blocksLater(sc *command.Script) (string, bool) {
+	for name, words := range sc.Later() {
+		for _, b := range r.blocked {
+			b = strings.TrimSpace(b)
+			if first, _, _ := strings.Cut(b, " "); name == first &&
+				startsWith(foldText(strings.Join(append([]string{name}, words[1:]...), " ")), b) {
+				return b, true
 			}
 		}
 	}
-	return true
+	return "", false
 }
 
-// plainOption reports whether a word is one or more options of a letter, or a number.
-func plainOption(word string) bool {
-	return strings.Trim(word[1:], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
-}
-
-// leadsInside reports whether a path was looked up and is inside.
-func (c *call) leadsInside(path string) bool {
-	if !strings.HasPrefix(path, "/") {
-		path = strings.TrimSuffix(c.dir(), "/") + "/" + path
+// overwrites turns an allow into an ask: a rule is about the command, not about the file that its output goes to. This
+// applies to every allow rule, including one that names the redirection.
+func overwrites(sc *command.Script, target, rule string) answer {
+	return answer{
+		effect: Ask,
+		rule:   "built-in: redirection that writes (" + rule + ")",
+		code:   reason.RedirectionWrites,
+		about:  &sc.Text,
+		target: &target,
 	}
-	real, looked := c.req.Files[path]
-	return looked && !slices.ContainsFunc(real, func(p string) bool { return !within(c.req.InsidePaths, p) })
 }
 
-// evidentlyWrites reports whether a script writes by a redirection, so that there is no use in trying it.
-func evidentlyWrites(sc *command.Script) bool {
-	_, writes := written(sc)
-	return writes
+// written returns the target of the first redirection that may create or change a file.
+func written(sc *command.Script) (target string, ok bool) {
+	for i := range sc.Redirects {
+		if sc.Redirects[i].Writes {
+			return sc.Redirects[i].Target, true
+		}
+	}
+	return "", false
+}
+
+// Confirms reports whether the operator wants a person to approve a command before anything of it runs, not even without
+// effect: an ask rule may be about a part of it, in whatever order the rules are, or a confirm pattern that is not one of
+// the built-in ones. In a command that is not certain, such a part may be hidden. The rules about files count too: what
+// has to be approved because of what it reads must not show it before.
+func (s *Set) Confirms(r Request) bool {
+	c := s.newCall(&r)
+	if !c.runs() {
+		return false
+	}
+	if s.judgeFiles(c).effect == Ask {
+		return true
+	}
+	table := slices.DeleteFunc(slices.Clone(s.table(c.tool)), func(p permission) bool { return p.action != Ask })
+	if len(table) == 0 && len(s.shell.own) == 0 {
+		return false
+	}
+	for i := range c.scripts {
+		sc := &c.scripts[i].Script
+		if _, ok := command.Contains(*sc, s.shell.own); ok || !sc.Certain() || about(table, sc) {
+			return true
+		}
+	}
+	return false
+}
+
+// about reports whether a rule matches a script, a command in it, or a redirection.
+func about(rules []permission, sc *command.Script) bool {
+	subjects := []*subject{newSubject(sc.Text)}
+	add := func(cmd *command.Command) {
+		for _, text := range []string{cmd.Text, byName(cmd)} { // a wrapper such as xargs may add words
+			subjects = append(subjects, newSubject(text), newSubject(text+" "))
+		}
+	}
+	for i := range sc.Commands {
+		add(&sc.Commands[i])
+	}
+	for name, words := range sc.Later() {
+		add(&command.Command{Name: name, Words: words, Text: strings.Join(words, " ")})
+	}
+	for _, r := range sc.Redirects {
+		subjects = append(subjects, newSubject(r.Op+" "+r.Target))
+	}
+	return slices.ContainsFunc(rules, func(p permission) bool { return slices.ContainsFunc(subjects, p.program.matches) })
 }

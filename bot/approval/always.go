@@ -1,5 +1,7 @@
 package approval
 
+// A question can be answered with a standing approval, which is shown exactly before it is stored.
+
 import (
 	"context"
 	"encoding/json"

@@ -203,6 +203,26 @@ func (b *Broker) askOne(
 	return nil
 }
 
+// speakableName returns a name that can be spoken and typed: consonants and vowels alternate, and it is extended until it is
+// unused.
+func speakableName(id []byte, taken map[string]bool) string {
+	const vowels, consonants = "aeiou", "bdfgklmnprstvz"
+	for n := 5; ; n++ {
+		var s strings.Builder
+		for i := range n {
+			set := consonants
+			if i%2 == 1 {
+				set = vowels
+			}
+			s.WriteByte(set[int(id[i%len(id)])%len(set)])
+		}
+		if name := s.String(); !taken[name] || n >= len(id) {
+			taken[name] = true
+			return name
+		}
+	}
+}
+
 // Of the keys of a question's rows: askKey, its id, and fileKey for the file before the card. What is sent once more in
 // place of one of them ends with againKey.
 const (

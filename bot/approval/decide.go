@@ -1,5 +1,7 @@
 package approval
 
+// Decisions: by a button or a command, of one or several people, or by the end of the time.
+
 import (
 	"context"
 	"slices"
@@ -51,6 +53,21 @@ func (b *Broker) Command(ctx context.Context, call *turn.Call, state bot.Approva
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.WhichQuestion(msg.Language, names),
 			true)}}}, nil
 	}
+}
+
+// openNames returns the short names of the open questions of a chat.
+func (b *Broker) openNames(ctx context.Context, place bot.Place) (map[string]bool, error) {
+	open, err := b.deps.Store.OpenApprovals(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	taken := map[string]bool{}
+	for _, a := range open {
+		if a.Place.ChatKey() == place.ChatKey() {
+			taken[a.Short] = true
+		}
+	}
+	return taken, nil
 }
 
 // decideQuestion checks who decides and returns the Effect; say replies to the person who pressed or wrote.
@@ -229,3 +246,22 @@ var (
 	_ turn.Explanations = (*Broker)(nil)
 	_ approve.Lookup    = (*Broker)(nil)
 )
+
+// clearMark is the choice of the button *Not an order: clear the mark*.
+const clearMark = "c"
+
+// approveFlagged approves a call that is asked about only because a text was flagged, and clears the mark of the source that the
+// card names: what it says is no order. Only admins may, because it counts for everybody in the conversation. The mark
+// is cleared by the journal entry of the call's result (journal.Entry.Cleared), so a turn that is stopped before keeps it.
+func (b *Broker) approveFlagged(
+	ctx context.Context, a *bot.Approval, msg *bot.Message, say func(text string, alert bool) bot.Row,
+) (turn.Effect, error) {
+	rights, err := b.deps.Rights(ctx, a.Place, a.Tool)
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	if !slices.Contains(rights.Admins, msg.Caller) {
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.AdminsClear(msg.Language), true)}}}, nil
+	}
+	return b.decideQuestion(ctx, a, msg, bot.Approved, bot.Cleared, say)
+}

@@ -1,5 +1,7 @@
 package policy
 
+// A call as the rules see it: its inputs, its scripts, and what its tool states about itself.
+
 import (
 	"slices"
 	"strings"
@@ -7,6 +9,63 @@ import (
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/command"
 )
+
+// call is a request in the form that the permissions need.
+type call struct {
+	req          *Request
+	tool         string
+	act          act.Act
+	names        act.Names
+	inputs       []string // never empty
+	scripts      []*command.Reading
+	reader       *command.Reader
+	touchedList  []touched
+	touchedKnown bool
+}
+
+func (s *Set) newCall(r *Request) *call {
+	tool := s.Canonical(r.Tool)
+	c := &call{req: r, tool: tool, act: s.does(r, tool), names: s.names, inputs: r.Inputs, reader: s.reader}
+	if len(c.inputs) == 0 {
+		c.inputs = argumentInputs(c.runs(), r.Args)
+	}
+	if c.runs() {
+		c.scripts = make([]*command.Reading, 0, len(c.inputs))
+		for _, text := range c.inputs {
+			c.scripts = append(c.scripts, c.reader.Read(text))
+		}
+	}
+	return c
+}
+
+// argumentInputs returns the inputs of a call whose tool did not describe them. Without any, it returns the empty text.
+func argumentInputs(commands bool, args map[string]any) []string {
+	keys := []string{"command"}
+	if !commands {
+		keys = []string{"file_path", "path", "source", "destination", "url", "uri"}
+	}
+	var out []string
+	for _, key := range keys {
+		if v, ok := args[key].(string); ok {
+			out = append(out, v)
+		}
+	}
+	if v, ok := args["query"].(string); ok && len(out) == 0 && !commands {
+		out = append(out, v)
+	}
+	if len(out) == 0 {
+		out = append(out, "")
+	}
+	return out
+}
+
+// dir returns the working directory of the call; "" if it is not known.
+func (c *call) dir() string {
+	if c.req.Dir == "" && len(c.req.InsidePaths) > 0 {
+		return c.req.InsidePaths[0]
+	}
+	return c.req.Dir
+}
 
 // isMCP reports whether a tool belongs to an MCP server, by its qualified name.
 func isMCP(tool string) bool { return strings.Contains(tool, ":") }
