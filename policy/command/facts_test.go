@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -23,12 +24,16 @@ func TestFacts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for line := range strings.SplitSeq(strings.ReplaceAll(strings.TrimSpace(string(raw)), "\n  ", " "), "\n") {
+		number := 1
+		for line := range strings.SplitSeq(strings.ReplaceAll(strings.TrimSpace(string(raw)), "\n  ", "\x00"), "\n") {
+			at := fmt.Sprintf("%s:%d", name, number)
+			number += 1 + strings.Count(line, "\x00")
+			line = strings.ReplaceAll(line, "\x00", " ")
 			if line == "" || line[0] == '#' {
 				continue
 			}
 			if !regexp.MustCompile(form).MatchString(line) {
-				t.Errorf("%s: %q", name, line)
+				t.Errorf("%s: %q", at, line)
 			}
 			names, words, _ := strings.Cut(line, ":")
 			kind, programs, known := strings.Cut(names, " ")
@@ -37,7 +42,7 @@ func TestFacts(t *testing.T) {
 			}
 			for program := range strings.FieldsSeq(programs) {
 				if id := kind + " " + program; name == "programs.txt" && seen[id] {
-					t.Errorf("%q is there twice", id)
+					t.Errorf("%s: %q is there twice", at, id)
 				} else {
 					seen[id] = true
 				}

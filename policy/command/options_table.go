@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -59,7 +60,10 @@ func (t optionTable) rowOf(key string) *optionRow {
 }
 
 // tableLine is one line of a table, with those that continue it.
-type tableLine struct{ names, rest string }
+type tableLine struct {
+	at          string // file and line
+	names, rest string
+}
 
 // readTables reads every file of a directory tables. The error joins all that is wrong with them.
 func readTables(dir fs.FS) (optionTables, error) {
@@ -71,39 +75,34 @@ func readTables(dir fs.FS) (optionTables, error) {
 	for i, file := range files {
 		text, err := fs.ReadFile(dir, file)
 		if err == nil {
-			lines[i], err = readLines(string(text), parts)
+			lines[i], err = readLines(file, string(text), parts)
 		}
-		errs = append(errs, inFile(file, err))
+		errs = append(errs, err)
 	}
 	for i, file := range files {
-		errs = append(errs, inFile(file, list.addTables(lines[i], parts)))
+		errs = append(errs, list.addTables(file, lines[i], parts))
 	}
 	return list, errors.Join(errs...)
 }
 
-// inFile adds the name of a file to an error.
-func inFile(file string, err error) error {
-	if err != nil {
-		err = fmt.Errorf("%s: %w", file, err)
-	}
-	return err
-}
-
 // readLines joins the lines of a table, and takes the named parts out of it.
-func readLines(text string, parts map[string]string) (list []tableLine, err error) {
+func readLines(file, text string, parts map[string]string) (list []tableLine, err error) {
+	number := 0
 	for line := range strings.Lines(text) {
+		number++
+		at := file + ":" + strconv.Itoa(number)
 		line = strings.TrimSuffix(line, "\n")
 		switch {
 		case strings.TrimSpace(line) == "" || line[0] == '#':
 			continue
 		case line[0] == ' ':
 			if len(list) == 0 {
-				return nil, errors.New("the first line continues nothing")
+				return nil, fmt.Errorf("%s: the first line continues nothing", at)
 			}
 			list[len(list)-1].rest += line
 			continue
 		}
-		list = append(list, tableLine{rest: line})
+		list = append(list, tableLine{at: at, rest: line})
 	}
 	kept := list[:0]
 	for _, each := range list {
@@ -115,11 +114,11 @@ func readLines(text string, parts map[string]string) (list []tableLine, err erro
 		each.names, each.rest, ok = strings.Cut(each.rest, end)
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("%q: no colon after the names of the row", clipText(each.names))
+			return nil, fmt.Errorf("%s: no colon after the names of the row", each.at)
 		case each.names[0] != '$':
 			kept = append(kept, each)
 		case parts[each.names] != "":
-			return nil, fmt.Errorf("%s is defined twice", each.names)
+			return nil, fmt.Errorf("%s: %s is defined twice", each.at, each.names)
 		default:
 			parts[each.names] = each.rest
 		}
@@ -128,7 +127,7 @@ func readLines(text string, parts map[string]string) (list []tableLine, err erro
 }
 
 // addTables adds the tables in one file.
-func (t *optionTables) addTables(lines []tableLine, parts map[string]string) error {
+func (t *optionTables) addTables(file string, lines []tableLine, parts map[string]string) error {
 	var table optionTable
 	var errs []error
 	for _, line := range lines {
@@ -136,7 +135,7 @@ func (t *optionTables) addTables(lines []tableLine, parts map[string]string) err
 			table = optionTable{}
 			for name := range strings.FieldsSeq(line.rest) {
 				if into[name] != nil {
-					errs = append(errs, fmt.Errorf("%s has two tables", name))
+					errs = append(errs, fmt.Errorf("%s: %s has two tables", line.at, name))
 				}
 				into[name] = table
 			}
@@ -147,22 +146,22 @@ func (t *optionTables) addTables(lines []tableLine, parts map[string]string) err
 		}
 		row, err := readRow(line.rest, parts)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%q: %w", clipText(line.names), err))
+			errs = append(errs, fmt.Errorf("%s: %w", line.at, err))
 			continue
 		}
 		for name := range strings.SplitSeq(line.names, ",") {
 			name = strings.Join(strings.Fields(name), " ")
 			if table[name] != nil || name == "" {
-				errs = append(errs, fmt.Errorf("%q has two rows, or none", name))
+				errs = append(errs, fmt.Errorf("%s: %q has two rows, or none", line.at, name))
 			}
 			table[name] = row
 		}
 	}
 	switch {
 	case table == nil:
-		errs = append(errs, errors.New("the first row is not the programs of the table"))
+		errs = append(errs, fmt.Errorf("%s: the first row is not the programs of the table", file))
 	case table["@"] == nil:
-		errs = append(errs, errors.New("the row @ is missing"))
+		errs = append(errs, fmt.Errorf("%s: the row @ is missing", file))
 	}
 	return errors.Join(errs...)
 }
