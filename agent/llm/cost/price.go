@@ -166,8 +166,17 @@ type Sizes struct {
 // server may be anything: then the model is looked for by its name alone. ok is false when nobody knows the price, also
 // of a name that only resembles a known one.
 func TariffOf(base, model string) (t Tariff, ok bool) {
-	r := findRow(base, model, func(r *row) bool { return r.hasRate(func(p *ratesJSON) bool { return p.In != nil && p.Out != nil }) })
-	return r.readTariff()
+	found := tariffs.of(modelAt{base, model}, func() *Tariff {
+		r := findRow(base, model, func(r *row) bool { return r.hasRate(func(p *ratesJSON) bool { return p.In != nil && p.Out != nil }) })
+		if t, ok := r.readTariff(); ok {
+			return &t
+		}
+		return nil
+	})
+	if found == nil {
+		return Tariff{}, false
+	}
+	return *found, true
 }
 
 // TranscriptionPrice returns the price of a minute of a recording at a moment, as Of does.
@@ -194,14 +203,15 @@ func EmbeddingPrice(base, model string, now time.Time) (usd float64, ok bool) {
 
 // SizesOf returns the window and the longest answer of a model, as Of does.
 func SizesOf(base, model string) Sizes {
-	var s Sizes
-	if r := findRow(base, model, func(r *row) bool { return r.Window > 0 }); r != nil {
-		s.Window = r.Window
-	}
-	if r := findRow(base, model, func(r *row) bool { return r.Output > 0 }); r != nil {
-		s.Output = r.Output
-	}
-	return s
+	return sizes.of(modelAt{base, model}, func() (s Sizes) {
+		if r := findRow(base, model, func(r *row) bool { return r.Window > 0 }); r != nil {
+			s.Window = r.Window
+		}
+		if r := findRow(base, model, func(r *row) bool { return r.Output > 0 }); r != nil {
+			s.Output = r.Output
+		}
+		return s
+	})
 }
 
 // PricesAsOf names the tables and when they were made, for people.

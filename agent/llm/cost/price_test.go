@@ -1,6 +1,7 @@
 package cost_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -153,8 +154,17 @@ func TestSizesOf(t *testing.T) {
 	}
 }
 
-// BenchmarkOf measures a question: what it allocates is not kept.
+// BenchmarkOf measures the first question about a model, and BenchmarkOfKnown each further one.
 func BenchmarkOf(b *testing.B) {
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		n++
+		cost.TariffOf(openrouter, "somebody/unknown-"+strconv.Itoa(n))
+	}
+}
+
+func BenchmarkOfKnown(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		cost.TariffOf(openrouter, "somebody/unknown")
