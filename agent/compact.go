@@ -149,8 +149,8 @@ func (s *step) sumUp(ctx context.Context, view *conversation, plan window.Plan, 
 
 // summaryRests reports whether a summary failed so short a time ago that it is not tried again.
 func (s *step) summaryRests() bool {
-	standing := s.state.standing()
-	failed := standing.Unsummed
+	soFar := s.state.conversationState()
+	failed := soFar.Unsummed
 	if failed.Times == 0 {
 		return false
 	}
@@ -173,8 +173,8 @@ func (s *step) summaryEntry(n int64, text string, from *journal.Entry) journal.E
 		Flagged: s.deps.Suspect != nil && s.deps.Suspect(text),
 	}
 	entry.Keeps = int(n - from.N)
-	standing := s.state.standing().After(entry)
-	entry.Standing = &standing
+	soFar := s.state.conversationState().After(entry)
+	entry.State = &soFar
 	return entry
 }
 

@@ -99,7 +99,7 @@ func TestLongTalkIsSummedUp(t *testing.T) {
 		t.Errorf("%d entries, the first is %q", len(entries), entries[0].Text)
 	}
 	for i, e := range written {
-		if e.Keeps < 1 || !strings.Contains(e.Text, "Heron") || e.Standing == nil || e.Standing.N != e.N || entries[e.N].Kind != journal.AnswerEntry {
+		if e.Keeps < 1 || !strings.Contains(e.Text, "Heron") || e.State == nil || e.State.N != e.N || entries[e.N].Kind != journal.AnswerEntry {
 			t.Errorf("summary %d: %+v", i, e)
 		}
 	}
@@ -214,7 +214,7 @@ func TestFlagsSurviveASummary(t *testing.T) {
 		}
 		want := map[bool]string{false: "a page", true: "the summary of the conversation"}[fromSummary]
 		tail, err := (&handle{shelf: w.shelf}).Load(t.Context(), 1)
-		if got := tail.Standing(tail.Last()).Suspicious; err != nil || got != want {
+		if got := tail.StateAt(tail.Last()).Suspicious; err != nil || got != want {
 			t.Errorf("suspicious: %q, want %q (%v)", got, want, err)
 		}
 	}

@@ -368,9 +368,9 @@ then say the page is hostile`), "go", page)
 	if suspicious["page"] != "" || suspicious["echo"] != "https://evil.example" {
 		t.Errorf("flags %v", suspicious)
 	}
-	standing := (journal.Standing{}).After(w.shelf.all()...)
-	if batches, calls := standing.Of("telegram:42"); batches != 3 || calls != 3 || len(standing.By) != 1 || standing.Turn != "" {
-		t.Errorf("counted %d batches, %d calls, %+v", batches, calls, standing)
+	soFar := (journal.ConversationState{}).After(w.shelf.all()...)
+	if batches, calls := soFar.Of("telegram:42"); batches != 3 || calls != 3 || len(soFar.By) != 1 || soFar.Turn != "" {
+		t.Errorf("counted %d batches, %d calls, %+v", batches, calls, soFar)
 	}
 	w.shelf.keep(journal.Entry{Turn: "turn-2", Kind: journal.UserEntry, Text: "and now"})
 	tail, err := (&handle{shelf: w.shelf}).Load(t.Context(), 1<<20)

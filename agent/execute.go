@@ -267,7 +267,7 @@ func (s *step) hadBegun(b *batch, u journal.Use) bool {
 }
 
 func (s *step) newCall(b *batch, u journal.Use) *tools.Call {
-	at, now := s.state.standingAt(b.entry.N), s.state.standing()
+	at, now := s.state.conversationStateAt(b.entry.N), s.state.conversationState()
 	batches, calls := at.Of(at.Caller) // of the turn's owner
 	calls -= len(b.entry.Uses)
 	own := slices.IndexFunc(b.entry.Uses, func(other journal.Use) bool { return other.Call == u.Call })

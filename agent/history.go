@@ -36,8 +36,8 @@ func newState(b *book, turn string) *state {
 	return s
 }
 
-// turnEntries returns the entries of this turn, including those of its sub-agents. Entries after its end belong to other
-// turns.
+// turnEntries returns the entries of this turn, including those of its sub-agents. Entries after
+// its end belong to other turns.
 func (s *state) turnEntries() []journal.Entry {
 	tail := s.readTail()
 	own := tail.Entries[min(s.from, len(tail.Entries)):]
@@ -112,14 +112,14 @@ func (s *state) turnStats() journal.Stats {
 
 // catalogView returns what a catalog may use to choose tools.
 func (s *state) catalogView() View {
-	v := View{Step: s.turnStats().Steps + 1, Query: s.askedText(), Succeeded: s.standing().Succeeded}
+	v := View{Step: s.turnStats().Steps + 1, Query: s.askedText(), Succeeded: s.conversationState().Succeeded}
 	entries := s.currentEntries()
 	for i := range entries {
 		v.Found = append(v.Found, entries[i].Found...)
 	}
 	v.Shown = s.shownTools()
 	if v.Step > 1 {
-		v.Before = func() []string { return s.standingAt(entries[0].N).Succeeded }
+		v.Before = func() []string { return s.conversationStateAt(entries[0].N).Succeeded }
 	}
 	return v
 }
@@ -156,8 +156,8 @@ func (s *state) askedText() string {
 	return prompt.Said(first.Text, first.Parts) + more.String()
 }
 
-// typedText returns what the person has written or said themselves in this turn: nothing in a sub-agent, whose task a model
-// has written.
+// typedText returns what the person has written or said themselves in this turn: nothing in a sub-agent,
+// whose task a model has written.
 func (s *state) typedText() string {
 	if s.child != "" {
 		return ""
@@ -186,9 +186,9 @@ func (s *state) listSpeakers(shared bool) *prompt.Speakers {
 	if !shared {
 		return nil
 	}
-	standing := s.standing()
-	list := make([]prompt.Speaker, len(standing.Speakers))
-	for i, p := range standing.Speakers {
+	soFar := s.conversationState()
+	list := make([]prompt.Speaker, len(soFar.Speakers))
+	for i, p := range soFar.Speakers {
 		list[i] = prompt.Speaker(p)
 	}
 	return prompt.NewSpeakers(list, len(list) == journal.MostSpeakers, s.bot)
@@ -222,8 +222,8 @@ type batch struct {
 	step    int            // number of the step within the turn, from 1
 }
 
-// countMistakes counts, by tool, the steps of the turn up to this one in which the model called it with mistakes. b may be
-// nil.
+// countMistakes counts, by tool, the steps of the turn up to this one in which the model called
+// it with mistakes. b may be nil.
 func (b *batch) countMistakes() map[string]int {
 	failed := map[string]int{}
 	if b == nil {
@@ -253,20 +253,20 @@ func (b *batch) openUses() []journal.Use {
 	return open
 }
 
-// standingEvery is the most entries between two that carry a Standing. A reader of the end of a journal reads at most
-// this many entries, plus the turn around them, only to find one.
-const standingEvery = 32
+// stateEvery is the most entries between two that carry a ConversationState. A reader of the end of a journal reads at
+// most this many entries, plus the turn around them, only to find one.
+const stateEvery = 32
 
-// carryStanding adds the conversation's Standing to the last of the entries that end a turn if the previous entry with a
-// Standing is far enough back.
-func (s *state) carryStanding(entries []journal.Entry) {
+// carryState adds the conversation's ConversationState to the last of the entries that end a turn if the previous entry
+// with a ConversationState is far enough back.
+func (s *state) carryState(entries []journal.Entry) {
 	if len(entries) == 0 {
 		return
 	}
 	tail := s.readTail()
 	said := tail.Before.N
 	for i := range tail.Entries {
-		if e := &tail.Entries[i]; e.Begins() || (e.Standing != nil && e.Standing.N == e.N) {
+		if e := &tail.Entries[i]; e.Begins() || (e.State != nil && e.State.N == e.N) {
 			said = max(said, e.N)
 		}
 	}
@@ -275,11 +275,11 @@ func (s *state) carryStanding(entries []journal.Entry) {
 		n++
 		numbered[i].N = n
 	}
-	if n-said < standingEvery {
+	if n-said < stateEvery {
 		return
 	}
-	standing := s.standing().After(numbered...)
-	entries[len(entries)-1].Standing = &standing
+	soFar := s.conversationState().After(numbered...)
+	entries[len(entries)-1].State = &soFar
 }
 
 // book is what is known of a journal during a run. A turn and its sub-agents share it: they write to the same journal,
@@ -313,13 +313,15 @@ func (b *book) lastNumber() int64 {
 	return tail.Last()
 }
 
-// standing summarises the conversation up to its last entry.
-func (b *book) standing() journal.Standing { return b.standingAt(b.lastNumber()) }
+// conversationState summarises the conversation up to its last entry.
+func (b *book) conversationState() journal.ConversationState {
+	return b.conversationStateAt(b.lastNumber())
+}
 
-// standingAt summarises the conversation up to the entry with number n.
-func (b *book) standingAt(n int64) journal.Standing {
+// conversationStateAt summarises the conversation up to the entry with number n.
+func (b *book) conversationStateAt(n int64) journal.ConversationState {
 	tail := b.readTail()
-	return tail.Standing(n)
+	return tail.StateAt(n)
 }
 
 // entriesOf returns the entries that belong to a sub-agent, or to none.
@@ -361,7 +363,7 @@ func (s *state) appendEntries(ctx context.Context, write func(n int64) []journal
 	stored, err := s.journal.Append(ctx, entries...)
 	if err != nil {
 		err = fmt.Errorf("journal: %w", err)
-		if !errors.Is(err, ErrUnheard) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		if !errors.Is(err, ErrWithdrawn) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 			s.broken = err
 		}
 		return err

@@ -11,11 +11,11 @@ import (
 )
 
 // ErrRevised is the cancellation cause of a turn whose person has changed its message. The turn stays open: the next Run
-// continues it with what its Journal, a Listener, has heard.
+// continues it with what its Journal, a TurnInbox, has read.
 var ErrRevised = errors.New("the person has changed the message")
 
-// ErrUnheard means that what a Listener has told was withdrawn before it was stored.
-var ErrUnheard = errors.New("what was said is withdrawn")
+// ErrWithdrawn means that what a TurnInbox has told was withdrawn before it was stored.
+var ErrWithdrawn = errors.New("what was said is withdrawn")
 
 // What the model reads before a message that joined a turn.
 var joinLabels = map[journal.Joining]string{
@@ -36,11 +36,11 @@ func reviseMessage(said, edit *journal.Entry) *journal.Entry {
 
 // joinMessages journals what a person has said meanwhile. It reports whether the next step has to be derived again.
 func (s *step) joinMessages(ctx context.Context, b *batch, open bool) (joined bool, err error) {
-	l, ok := s.journal.(Listener)
+	l, ok := s.journal.(TurnInbox)
 	if !ok {
 		return false, nil
 	}
-	said, anew, err := l.Hear(ctx)
+	said, anew, err := l.ReadInbox(ctx)
 	if err != nil || len(said) == 0 || open && !anew {
 		return false, err
 	}
@@ -60,7 +60,7 @@ func (s *step) joinMessages(ctx context.Context, b *batch, open bool) (joined bo
 	kept, cancel := storingContext(ctx)
 	defer cancel()
 	if err := s.appendEntries(kept, append(entries, said...)...); err != nil {
-		if errors.Is(err, ErrUnheard) {
+		if errors.Is(err, ErrWithdrawn) {
 			return false, nil
 		}
 		return false, err

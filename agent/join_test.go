@@ -24,7 +24,7 @@ type listening struct {
 	revised bool
 }
 
-func (l *listening) Hear(context.Context) ([]journal.Entry, bool, error) {
+func (l *listening) ReadInbox(context.Context) ([]journal.Entry, bool, error) {
 	l.steps++
 	l.pending = append(l.pending, l.heard[l.steps]...)
 	l.revised = false
@@ -134,7 +134,7 @@ func TestAMessageThatIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	model := script(t, `on "go": say Done`)
 	w := newWorld(t, model, "go")
-	l := &listening{heard: map[int][]journal.Entry{1: w.joins(journal.Edited, "stop")}, refused: map[int]error{1: agent.ErrUnheard}}
+	l := &listening{heard: map[int][]journal.Entry{1: w.joins(journal.Edited, "stop")}, refused: map[int]error{1: agent.ErrWithdrawn}}
 	if out := w.hears(t.Context(), l); out.Text != "Done" || w.kinds() != "user" {
 		t.Errorf("%+v, journal %s", out, w.kinds())
 	}

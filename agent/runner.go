@@ -119,7 +119,7 @@ func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Ou
 		if out != nil {
 			out.Stats, out.LeftOut, out.Retold = s.turnStats(), step.leftOut, step.retold
 			step.markFailedSummary(out.Entries)
-			s.carryStanding(out.Entries)
+			s.carryState(out.Entries)
 			return *out, nil
 		}
 	}
@@ -160,7 +160,7 @@ func (r *Runner) handleInterrupt(ctx context.Context, st *step, turn *Turn, err 
 	end := journal.Entry{Turn: turn.ID, Kind: journal.EndEntry, At: r.deps.Now(), Reason: reason}
 	out.Entries = append(out.Entries, end)
 	st.markFailedSummary(out.Entries[len(out.Entries)-1:])
-	st.state.carryStanding(out.Entries)
+	st.state.carryState(out.Entries)
 	return out, nil
 }
 

@@ -172,11 +172,11 @@ type Asker interface {
 	Ask(ctx context.Context, questions []tools.Question, stats journal.Stats) error
 }
 
-// Listener is a Journal that hears what a person says while the turn runs.
-type Listener interface {
-	// Hear returns what was said and joins the turn: user entries with Joins set, which Append stores, alone or after
+// TurnInbox is a Journal that also reads what a person says while the turn runs.
+type TurnInbox interface {
+	// ReadInbox returns what was said and joins the turn: user entries with Joins set, which Append stores, alone or after
 	// results. It is called before every step and costs nothing while nobody says anything. If revised is set, the
-	// entries replace the message of the turn, so that calls of tools that have not begun must not run; otherwise Hear is
+	// entries replace the message of the turn, so that calls of tools that have not begun must not run; otherwise ReadInbox is
 	// called again until no call is open.
-	Hear(ctx context.Context) (said []journal.Entry, revised bool, err error)
+	ReadInbox(ctx context.Context) (said []journal.Entry, revised bool, err error)
 }

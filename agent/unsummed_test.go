@@ -56,8 +56,8 @@ func TestFailedSummariesBackOff(t *testing.T) {
 	_ = w.say("last", "/new is not needed")
 	w.shelf.keep(journal.Entry{Turn: "new", Kind: journal.SummaryEntry, At: clock})
 	tail, err := (&handle{shelf: w.shelf}).Load(t.Context(), 1)
-	if standing := tail.Standing(tail.Last()); err != nil || standing.Unsummed.Times != 0 {
-		t.Errorf("a new conversation begins with %+v, %v", standing.Unsummed, err)
+	if soFar := tail.StateAt(tail.Last()); err != nil || soFar.Unsummed.Times != 0 {
+		t.Errorf("a new conversation begins with %+v, %v", soFar.Unsummed, err)
 	}
 }
 

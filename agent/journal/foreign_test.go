@@ -35,13 +35,13 @@ func TestForeign(t *testing.T) {
 		"a tool's own words":    {[]journal.Entry{result(journal.Entry{Tool: "x", Source: "memory"})}, ""},
 		"output":                {[]journal.Entry{result(journal.Entry{Tool: "x", Brought: true})}, "x"},
 		"output, begun anew":    {[]journal.Entry{result(journal.Entry{Tool: "x", Brought: true}), {Kind: journal.SummaryEntry}}, ""},
-		"output, then a legend": {[]journal.Entry{result(journal.Entry{Tool: "x", Brought: true}), {Kind: journal.SummaryEntry, Text: "s", Standing: &journal.Standing{Foreign: "x"}}}, "x"},
+		"output, then a legend": {[]journal.Entry{result(journal.Entry{Tool: "x", Brought: true}), {Kind: journal.SummaryEntry, Text: "s", State: &journal.ConversationState{Foreign: "x"}}}, "x"},
 	} {
-		if got := written(journal.Standing{}, tt.entries).Foreign; got != tt.want {
+		if got := written(journal.ConversationState{}, tt.entries).Foreign; got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
-	flagged := written(journal.Standing{}, []journal.Entry{user(journal.Entry{Flagged: true, Recalled: &journal.Recalled{Text: "x"}})})
+	flagged := written(journal.ConversationState{}, []journal.Entry{user(journal.Entry{Flagged: true, Recalled: &journal.Recalled{Text: "x"}})})
 	if flagged.Suspicious != "what was remembered" {
 		t.Errorf("flagged by %q", flagged.Suspicious)
 	}

@@ -28,8 +28,9 @@ const (
 	// EndEntry ends a turn without an answer of the model: Text was told to the person, Reason says why.
 	EndEntry Kind = "end"
 	// SummaryEntry begins the conversation that the model sees: entries before it are no longer read, except the last
-	// Keeps of them. Text sums up the others, "" = the model is told nothing about them. Standing is what still counts
-	// of them, nil = nothing. /new and /clear start a new conversation with an entry that has none of these.
+	// Keeps of them. Text sums up the others, "" = the model is told nothing about them.
+	// ConversationState is what still counts of them, nil = nothing. /new and /clear start a new
+	// conversation with an entry that has none of these.
 	SummaryEntry Kind = "summary"
 	ResetEntry   Kind = "reset" // written by /new and /clear before there were summaries; read like an empty one
 )
@@ -49,7 +50,8 @@ type Entry struct {
 	News string `json:"news,omitempty"`
 	// Recalled, of a user entry: what the model is reminded of besides, from earlier conversations.
 	Recalled *Recalled `json:"recalled,omitempty"`
-	// Foreign, of a user entry: where text in it comes from that its sender has not written, such as a forwarded message.
+	// Foreign, of a user entry: where text in it comes from that its sender has not
+	// written, such as a forwarded message.
 	Foreign source.Source `json:"foreign,omitempty"`
 	Quote   *Quote        `json:"quote,omitempty"` // user: what was replied to
 	// Scheduled, of a user entry: it is the text of a scheduled task, which a model may have written.
@@ -67,7 +69,8 @@ type Entry struct {
 	// result: the call did not run because it was refused, other than by a person who was asked
 	Refusal *Refusal `json:"refusal,omitempty"`
 	By      string   `json:"by,omitempty"` // result: who approved
-	// Cleared, of a result: the flagged source whose mark By has cleared when they approved the call. It no longer counts.
+	// Cleared, of a result: the flagged source whose mark By has cleared when they approved
+	// the call. It no longer counts.
 	Cleared string `json:"cleared,omitempty"`
 	Ran     bool   `json:"ran,omitempty"`   // result: the tool was started, or its result was remembered
 	Audit   string `json:"audit,omitempty"` // result: hash of the call's line in the audit log
@@ -89,7 +92,8 @@ type Entry struct {
 	Wrote bool `json:"wrote,omitempty"`
 	// Left, of a result: what the call has changed in files, as far as its tool says so.
 	Left []Left `json:"left,omitempty"`
-	// Opened, of a result: the sites of which the call opened an address only because it was seen (Standing.Seen).
+	// Opened, of a result: the sites of which the call opened an address only because it was
+	// seen (ConversationState.Seen).
 	Opened []string `json:"opened,omitempty"`
 
 	Found []string `json:"found,omitempty"` // result: tools that a search has found
@@ -104,26 +108,27 @@ type Entry struct {
 	Usage  llm.Usage  `json:"usage,omitzero"`   // assistant, answer
 	USD    float64    `json:"usd,omitempty"`
 	Model  string     `json:"model,omitempty"`
-	// Extra, of an assistant or answer entry, is what the model's server wants back with it (llm.Message.Extra): opaque, at
-	// most MaxExtra bytes. People are never shown it.
+	// Extra, of an assistant or answer entry, is what the model's server wants back with it (llm.Message.Extra):
+	// opaque, at most MaxExtra bytes. People are never shown it.
 	Extra json.RawMessage `json:"extra,omitempty"`
-	// Thoughts, of an assistant, answer or end entry, are what the model thought before it, bounded by Thoughts. Neither
-	// people nor models read them as something that was said.
+	// Thoughts, of an assistant, answer or end entry, are what the model thought before it, bounded by Thoughts.
+	// Neither people nor models read them as something that was said.
 	Thoughts string `json:"thoughts,omitempty"`
 	// Retold, of an assistant, answer or end entry: a server refused the messages before it and answered when they were
 	// plain text. Plain text they are in all later requests, so that no later message meets the same refusal.
 	Retold bool `json:"retold,omitempty"`
 
-	// Unsummed, of an assistant, answer or end entry: before it, the model was asked to sum up the conversation and did not.
+	// Unsummed, of an assistant, answer or end entry: before it, the model was asked to sum
+	// up the conversation and did not.
 	Unsummed bool `json:"unsummed,omitempty"`
 
 	// Keeps, of a summary: how many entries directly before it the model still reads after it. They are whole turns. It
-	// is a count and not a number, because journals that are joined are numbered again. With Keeps, the summary does not
-	// end the conversation but shortens it: everything that counts of the entries before it goes on counting.
+	// is a count and not a number, because journals that are joined are numbered again. With Keeps, the summary does
+	// not end the conversation but shortens it: everything that counts of the entries before it goes on counting.
 	Keeps int `json:"keeps,omitempty"`
 
-	// Standing is carried by summaries and by some entries that end a turn, so that entries before it need not be read.
-	Standing *Standing `json:"standing,omitempty"`
+	// State is carried by summaries and by some entries that end a turn, so that entries before it need not be read.
+	State *ConversationState `json:"standing,omitempty"`
 }
 
 // Left is a change of a file by a call: the states before and after it (tools.FileState).
@@ -190,7 +195,7 @@ func (e *Entry) Shortens() bool { return e.Kind == SummaryEntry && e.Keeps > 0 }
 func (e *Entry) Floor() int64 { return e.N - int64(e.Keeps) - 1 }
 
 // Anew reports whether nothing before this entry counts any more.
-func (e *Entry) Anew() bool { return e.Begins() && e.Standing == nil }
+func (e *Entry) Anew() bool { return e.Begins() && e.State == nil }
 
 // Refusal says to people why a call did not run. The model never sees it.
 type Refusal struct {

@@ -42,7 +42,7 @@ func (e *Entry) listAddresses() (said, seen netrule.Keys) {
 // noteAddresses notes which files a call may have changed, and which addresses it has brought. A file that something in this
 // conversation may have written brings none: otherwise a model could make an address one that was found by writing it
 // into a file and reading that.
-func (s *Standing) noteAddresses(e *Entry) {
+func (s *ConversationState) noteAddresses(e *Entry) {
 	switch {
 	case e.Wrote && (len(e.Touched) == 0 || len(s.Made)+len(e.Touched) > MostMade):
 		s.Wrote = true
@@ -54,7 +54,7 @@ func (s *Standing) noteAddresses(e *Entry) {
 }
 
 // mayHaveWritten reports whether something in the conversation may have written a file.
-func (s *Standing) mayHaveWritten(path string) bool {
+func (s *ConversationState) mayHaveWritten(path string) bool {
 	return s.Wrote || slices.ContainsFunc(s.Made, func(made string) bool {
 		return path == made || strings.HasPrefix(path, strings.TrimSuffix(made, "/")+"/")
 	})

@@ -58,7 +58,7 @@ func TestAddresses(t *testing.T) {
 		for i := range tt.entries {
 			tt.entries[i].N = int64(i + 1)
 		}
-		s := journal.Standing{}.After(tt.entries...)
+		s := journal.ConversationState{}.After(tt.entries...)
 		if s.Said.Has(page) != tt.said || s.Seen.Has(page) != tt.seen {
 			t.Errorf("%s: said %t, seen %t", name, s.Said.Has(page), s.Seen.Has(page))
 		}
@@ -88,7 +88,7 @@ func TestAddressesOfReducedEntries(t *testing.T) {
 	if len(tail.Entries) != 1 {
 		t.Fatalf("%d entries were taken", len(tail.Entries))
 	}
-	if diff := cmp.Diff(journal.Standing{}.After(entries...), tail.Standing(tail.Last())); diff != "" {
+	if diff := cmp.Diff(journal.ConversationState{}.After(entries...), tail.StateAt(tail.Last())); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -6,8 +6,8 @@ import (
 
 // Tail is the end of a journal, as far back as a turn needs it.
 type Tail struct {
-	// Before is the Standing at some entry before the last ones, which may be left out of Entries.
-	Before  Standing
+	// Before is the ConversationState at some entry before the last ones, which may be left out of Entries.
+	Before  ConversationState
 	Entries []Entry // in order; a gap is possible only after a leading summary
 }
 
@@ -30,8 +30,8 @@ func Summary(entries []Entry) (summary *Entry, first int) {
 	return nil, 0
 }
 
-// Standing sums up the conversation up to the entry with number n, which must not be less than Before.N.
-func (t *Tail) Standing(n int64) Standing {
+// StateAt sums up the conversation up to the entry with number n, which must not be less than Before.N.
+func (t *Tail) StateAt(n int64) ConversationState {
 	to := len(t.Entries)
 	for to > 0 && t.Entries[to-1].N > n {
 		to--
@@ -79,18 +79,19 @@ func (t *Tail) With(summary Entry) Tail {
 }
 
 // Back reads a journal from its last entry backwards. It takes whole turns until their entries have Room bytes
-// (Entry.Size), and the last turn whatever its size; beyond a summary it takes what that keeps (Entry.Keeps). Of earlier entries only the Standing is needed: unless an entry
-// that was taken carries it, Back continues until one does and keeps nothing else.
+// (Entry.Size), and the last turn whatever its size; beyond a summary it takes what that keeps (Entry.Keeps). Of
+// earlier entries only the ConversationState is needed: unless an entry that was taken carries it, Back continues until
+// one does and keeps nothing else.
 type Back struct {
 	Room int
 
-	before  Standing // before the first entry of the journal
+	before  ConversationState // before the first entry of the journal
 	size    int
-	taken   []Entry   // from the last one backwards
-	counted []Entry   // those before, also backwards, reduced to what a Standing counts
-	full    bool      // no more are taken
-	floor   *int64    // number of the last entry that a summary takes the place of
-	said    *Standing // from the last entry that carries one
+	taken   []Entry            // from the last one backwards
+	counted []Entry            // those before, also backwards, reduced to what a ConversationState counts
+	full    bool               // no more are taken
+	floor   *int64             // number of the last entry that a summary takes the place of
+	said    *ConversationState // from the last entry that carries one
 	summary int64
 }
 
@@ -119,19 +120,19 @@ func (b *Back) Take(e Entry) (more bool) {
 
 // learnEntry notes what an entry says about those before it.
 func (b *Back) learnEntry(e *Entry) {
-	if b.said == nil && !e.Begins() && e.Standing != nil && e.Standing.N == e.N {
-		b.said = e.Standing
+	if b.said == nil && !e.Begins() && e.State != nil && e.State.N == e.N {
+		b.said = e.State
 	}
 	if b.floor == nil && !b.full && e.Shortens() {
 		b.floor = new(e.Floor())
 	}
 }
 
-// reducedEntry returns an entry without the fields that no Standing uses.
+// reducedEntry returns an entry without the fields that no ConversationState uses.
 func (e *Entry) reducedEntry() Entry {
 	r := Entry{
 		N: e.N, Turn: e.Turn, Child: e.Child, Caller: e.Caller, Speaker: e.Speaker, Kind: e.Kind, Tool: e.Tool, Failed: e.Failed,
-		Source: e.Source, Flagged: e.Flagged, Brought: e.Brought, Cleared: e.Cleared, Touched: e.Touched, Keeps: e.Keeps, Standing: e.Standing,
+		Source: e.Source, Flagged: e.Flagged, Brought: e.Brought, Cleared: e.Cleared, Touched: e.Touched, Keeps: e.Keeps, State: e.State,
 		Seen: e.Seen, Wrote: e.Wrote, Scheduled: e.Scheduled,
 	}
 	if e.Kind == UserEntry {
@@ -172,8 +173,8 @@ func (b *Back) Wants() int64 { return b.summary }
 // overhead is the memory of an entry besides its texts, in bytes.
 const overhead = 512
 
-// Size estimates the memory of an entry without its Standing, in bytes. So an entry has the same size whether it
-// carries one or not.
+// Size estimates the memory of an entry without its ConversationState, in bytes. So an entry has the same size
+// whether it carries one or not.
 func (e *Entry) Size() int {
 	n := overhead + len(e.Turn) + len(e.Text) + len(e.Speaker) + len(e.Caller) + len(e.News) + len(e.Foreign) + len(e.Source) + len(e.Cleared) + len(e.Audit) + len(e.Extra)
 	if e.Recalled != nil {
@@ -197,8 +198,8 @@ func (e *Entry) Size() int {
 	return n + len(e.Seen) + sizeOf(e.Notices, e.Touched, e.Found, e.Shown, e.Opened)
 }
 
-// Size estimates the memory of a Standing, in bytes. The receiver may be nil.
-func (s *Standing) Size() int {
+// Size estimates the memory of a ConversationState, in bytes. The receiver may be nil.
+func (s *ConversationState) Size() int {
 	if s == nil {
 		return 0
 	}

@@ -14,16 +14,16 @@ import (
 	"github.com/zephbot/zephbot/policy/source"
 )
 
-// draw generates a journal of some turns. Some ends of turns carry the correct Standing.
+// draw generates a journal of some turns. Some ends of turns carry the correct ConversationState.
 func draw(t *rapid.T) []journal.Entry {
 	var entries []journal.Entry
-	var standing journal.Standing
+	var soFar journal.ConversationState
 	add := func(e journal.Entry, carries bool) {
 		e.N = int64(len(entries) + 1)
-		standing = standing.After(e)
+		soFar = soFar.After(e)
 		if carries {
-			said := standing
-			e.Standing = &said
+			said := soFar
+			e.State = &said
 		}
 		entries = append(entries, e)
 	}
@@ -42,7 +42,7 @@ func draw(t *rapid.T) []journal.Entry {
 	for i := range rapid.IntRange(0, 12).Draw(t, "turns") {
 		turn := fmt.Sprint("t", i)
 		if rapid.IntRange(0, 9).Draw(t, "begins") == 0 {
-			begins(t, standing, add)
+			begins(t, soFar, add)
 			starts = nil
 		}
 		starts = append(starts, len(entries))
@@ -69,13 +69,13 @@ func draw(t *rapid.T) []journal.Entry {
 }
 
 // begins adds a reset, a new beginning or a summary of earlier entries.
-func begins(t *rapid.T, standing journal.Standing, add func(journal.Entry, bool)) {
+func begins(t *rapid.T, soFar journal.ConversationState, add func(journal.Entry, bool)) {
 	e := journal.Entry{Turn: "begins", Kind: journal.SummaryEntry}
 	switch rapid.SampledFrom([]string{"reset", "anew", "summary"}).Draw(t, "how") {
 	case "reset":
 		e.Kind = journal.ResetEntry
 	case "summary":
-		e.Text, e.Standing = "what was", &standing
+		e.Text, e.State = "what was", &soFar
 	}
 	add(e, false)
 }
@@ -96,12 +96,12 @@ func back(entries []journal.Entry, room int) (tail journal.Tail, taken int) {
 	return tail, taken
 }
 
-// bare returns a journal as it was written before entries carried a Standing.
+// bare returns a journal as it was written before entries carried a ConversationState.
 func bare(entries []journal.Entry) []journal.Entry {
 	entries = slices.Clone(entries)
 	for i := range entries {
 		if !entries[i].Begins() {
-			entries[i].Standing = nil
+			entries[i].State = nil
 		}
 	}
 	return entries
@@ -121,11 +121,11 @@ func TestTheTailTellsWhatTheWholeDoes(t *testing.T) {
 			return
 		}
 		first := max(tail.Before.N, tail.Entries[0].N)
-		var whole journal.Standing
+		var whole journal.ConversationState
 		for i := range entries {
 			whole = whole.After(entries[i])
 			if n := entries[i].N; n >= first {
-				if diff := cmp.Diff(whole, tail.Standing(n), cmpopts.EquateEmpty()); diff != "" {
+				if diff := cmp.Diff(whole, tail.StateAt(n), cmpopts.EquateEmpty()); diff != "" {
 					t.Fatalf("standing at %d (-whole +tail):\n%s", n, diff)
 				}
 			}
@@ -136,7 +136,8 @@ func TestTheTailTellsWhatTheWholeDoes(t *testing.T) {
 	})
 }
 
-// Whatever entries carry a Standing, the same entries are read: whole turns, as many as fit, and no more than needed.
+// Whatever entries carry a ConversationState, the same entries are read: whole turns, as many
+// as fit, and no more than needed.
 func TestTheTailIsWholeTurns(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -144,7 +145,7 @@ func TestTheTailIsWholeTurns(t *testing.T) {
 		tail, taken := back(entries, room)
 		old, _ := back(bare(entries), room)
 		last := int64(len(entries))
-		if diff := cmp.Diff(old.Standing(last), tail.Standing(last), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(old.StateAt(last), tail.StateAt(last), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("what was carried changes what it has come to:\n%s", diff)
 		}
 		if diff := cmp.Diff(old.Entries, bare(tail.Entries), cmpopts.EquateEmpty()); diff != "" {
@@ -205,24 +206,24 @@ func TestCut(t *testing.T) {
 			t.Errorf("(-read +cut):\n%s", diff)
 		}
 		last := int64(len(entries))
-		if diff := cmp.Diff(want.Standing(last), got.Standing(last), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(want.StateAt(last), got.StateAt(last), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("standing (-read +cut):\n%s", diff)
 		}
 	})
 }
 
-// An entry that carries a Standing ends the reading.
+// An entry that carries a ConversationState ends the reading.
 func TestReadingEnds(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{20, 2000, 20_000} {
 		var entries []journal.Entry
-		var standing journal.Standing
+		var soFar journal.ConversationState
 		for i := range n {
 			e := journal.Entry{N: int64(i + 1), Turn: fmt.Sprint(i / 4), Kind: journal.UserEntry}
-			standing = standing.After(e)
+			soFar = soFar.After(e)
 			if i%32 == 31 {
-				said := standing
-				e.Standing = &said
+				said := soFar
+				e.State = &said
 			}
 			entries = append(entries, e)
 		}
@@ -237,12 +238,12 @@ func TestReadingEnds(t *testing.T) {
 
 func TestTouchedIsBounded(t *testing.T) {
 	t.Parallel()
-	var s journal.Standing
+	var s journal.ConversationState
 	for i := range 10 * journal.MostTouched {
 		before := s
 		s = s.After(journal.Entry{N: int64(i + 1), Kind: journal.ResultEntry, Touched: []string{fmt.Sprint(i), "again"}})
 		if i == 0 && len(before.Touched) > 0 {
-			t.Error("the standing before has changed")
+			t.Error("the state before has changed")
 		}
 	}
 	if n := len(s.Touched); n != journal.MostTouched || s.Touched[n-1] != "again" || s.Touched[n-2] != fmt.Sprint(10*journal.MostTouched-1) {

@@ -120,7 +120,7 @@ func (p *progress) Run(ctx context.Context) error {
 func (p *progress) hearEvent(e agent.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.silence.Hear(e, time.Now())
+	p.silence.Observe(e, time.Now())
 }
 
 // tellSilence says once for each length of silence that it was reached. It is a thought: the answer has to stay as the

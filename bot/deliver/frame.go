@@ -50,7 +50,7 @@ func newState(now func() time.Time) *state {
 func (s *state) take(event agent.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.silence.Hear(event, s.now())
+	s.silence.Observe(event, s.now())
 	switch event.Type {
 	case agent.DeltaEvent:
 		s.version++

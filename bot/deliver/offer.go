@@ -13,19 +13,19 @@ import (
 // commit takes.
 const adoptFor = time.Minute
 
-// Offered is a Store whose Changes offer the rows that they write to the outbox, which then need not read them back. If
+// OfferingStore is a Store whose Changes offer the rows that they write to the outbox, which then need not read them back. If
 // a row can be sent at once, because its chat is free and the budget has room, the Change stores it as being sent
 // already, which saves the commit of the claim. For the dispatcher it is also an Outbox, which needs no wake-up.
-type Offered struct {
+type OfferingStore struct {
 	bot.Store
 	Outbox *Outbox
 }
 
 // Wake does nothing: the outbox has the rows already.
-func (s Offered) Wake(bot.Place) {}
+func (s OfferingStore) Wake(bot.Place) {}
 
 // Apply implements bot.Writer.
-func (s Offered) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, error) {
+func (s OfferingStore) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, error) {
 	if len(change.Send) == 0 {
 		return s.Store.Apply(ctx, change)
 	}

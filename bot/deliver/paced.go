@@ -7,14 +7,14 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Paced is a Sender whose requests respect the budget, for what is sent without the outbox.
-type Paced struct {
+// PacedSender is a Sender whose requests respect the budget, for what is sent without the outbox.
+type PacedSender struct {
 	bot.Sender
 	Pacer bot.Pacer
 }
 
 // Send implements bot.Sender.
-func (p Paced) Send(ctx context.Context, row *bot.Row) (string, error) {
+func (p PacedSender) Send(ctx context.Context, row *bot.Row) (string, error) {
 	over, err := p.Pacer.Wait(ctx, row.Place, priority(row.Purpose))
 	if err != nil {
 		return "", &bot.SendError{Outcome: bot.NotSent, Err: err}

@@ -259,7 +259,7 @@ func (w *world) write(to bot.Writer, rows []bot.Row) []int64 {
 var errHiccup = errors.New("the disk is away for a moment")
 
 // offered makes say write through the outbox.
-func (w *world) offered() { w.writer = deliver.Offered{Store: w.store, Outbox: w.outbox} }
+func (w *world) offered() { w.writer = deliver.OfferingStore{Store: w.store, Outbox: w.outbox} }
 
 // say stores rows and wakes the outbox.
 func (w *world) say(rows ...bot.Row) []int64 {

@@ -394,7 +394,7 @@ func keptIsStored(t *testing.T, room int) {
 				t.Errorf("(-stored +seen):\n%s", diff)
 			}
 			last := tail.Last()
-			if diff := cmp.Diff(want.Standing(last), tail.Standing(last), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(want.StateAt(last), tail.StateAt(last), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("standing (-stored +seen):\n%s", diff)
 			}
 			text := odd[int(last/4)%len(odd)]

@@ -167,7 +167,7 @@ func (d *Dispatcher) replaced(
 }
 
 // revision puts an edit into the inbox of the turn in progress, and asks the turn to stop, so that it is continued with
-// the edit (ear). /stop drops what waits, and this with it.
+// the edit (turnInbox). /stop drops what waits, and this with it.
 func (d *Dispatcher) revision(a *bot.Arrival, msg *bot.Message, lane *bot.Lane) (e turn.Effect, err error) {
 	next := *msg
 	next.ID = editID(lane.Turn) + a.ID

@@ -51,7 +51,7 @@ func TestFlaggedMessages(t *testing.T) {
 		}
 		e := tt.entry
 		e.N, e.Kind, e.Turn, e.Flagged, e.Source = 1, journal.UserEntry, "t", true, got
-		if s := (journal.Standing{}).After(e); s.Suspicious != tt.words {
+		if s := (journal.ConversationState{}).After(e); s.Suspicious != tt.words {
 			t.Errorf("%s: the conversation is flagged by %q", name, s.Suspicious)
 		}
 	}

@@ -30,9 +30,9 @@ type laneJournal struct {
 	notices func([]journal.Entry) []bot.Row // returns the rows that are sent in the commit of some entries
 	wake    func()
 	weigh   func(history int64)          // receives how many bytes of history were read
-	purse   turn.Purse                   // what was spent is stored with the entries for which it was spent
+	purse   turn.Budget                  // what was spent is stored with the entries for which it was spent
 	resumed func(before []journal.Entry) // is told what was said before a turn that begins; may be nil
-	ear     *ear                         // hears what the person says while the turn runs
+	inbox   *turnInbox                   // what the person says while the turn runs
 	waits   map[string]bool              // calls of tools without a result; nil = nobody knows
 	grown   int                          // tokens of what the model has not read
 }
@@ -65,7 +65,7 @@ func (j *laneJournal) Append(ctx context.Context, entries ...journal.Entry) ([]j
 	change := &bot.Change{
 		Lease: &j.lease, Append: &bot.Append{Session: j.lease.Session, After: j.last, Entries: entries}, Send: j.notices(entries),
 	}
-	if err := j.ear.joins(ctx, change); err != nil {
+	if err := j.inbox.addJoining(ctx, change); err != nil {
 		return nil, err
 	}
 	spent := j.purse.Spend(j.next(entries))
@@ -73,9 +73,9 @@ func (j *laneJournal) Append(ctx context.Context, entries ...journal.Entry) ([]j
 	applied, err := j.store.Apply(ctx, change)
 	j.purse.Stored(&spent, applied)
 	if err != nil {
-		return nil, j.ear.refused(change, err)
+		return nil, j.inbox.explainRefusal(change, err)
 	}
-	j.ear.joined(change)
+	j.inbox.reportJoined(change)
 	if len(change.Send) > 0 {
 		j.wake()
 	}
@@ -133,7 +133,7 @@ func (j *laneJournal) learn(list ...journal.Entry) {
 
 // Ask implements agent.Asker. A decision about these questions is acted on when the turn has parked.
 func (j *laneJournal) Ask(ctx context.Context, questions []tools.Question, stats journal.Stats) (err error) {
-	w := j.ear.work
+	w := j.inbox.work
 	w.fresh = false // the end of the turn withdraws what is open
 	for try := range commitTries {
 		if try > 0 && !pause(ctx, time.Duration(try)*commitPause) {
@@ -157,7 +157,7 @@ func (j *laneJournal) Ask(ctx context.Context, questions []tools.Question, stats
 var _ agent.Asker = (*laneJournal)(nil)
 
 // Limits for what is remembered of sessions between their turns, in bytes as estimated by journal.Entry.Size and
-// journal.Standing.Size. One session may have the history that fills a window of 128 000 tokens, and a turn.
+// journal.ConversationState.Size. One session may have the history that fills a window of 128 000 tokens, and a turn.
 const (
 	keptBytes   = 8 << 20
 	keptSession = keptBytes / 8
@@ -275,7 +275,7 @@ func (k *kept) tail(lane *bot.Lane) (journal.Tail, bool) {
 func (k *kept) put(lane bot.Lane, tail journal.Tail) {
 	one := &keptOne{lane: lane, tail: tail, size: keptLane}
 	for i := range tail.Entries {
-		one.size += tail.Entries[i].Size() + tail.Entries[i].Standing.Size()
+		one.size += tail.Entries[i].Size() + tail.Entries[i].State.Size()
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -332,9 +332,9 @@ func asStored(e journal.Entry) (journal.Entry, bool) {
 		texts = append(texts, p.Hash, p.Type, p.Name, p.Label, p.Text)
 	}
 	lists := [][]string{texts, e.Notices, e.Touched, e.Found, e.Opened}
-	if e.Standing != nil {
-		lists = append(lists, e.Standing.Succeeded, e.Standing.Touched, e.Standing.Made, e.Standing.Marked, []string{e.Standing.Suspicious, e.Standing.Foreign, e.Standing.Turn, e.Standing.Caller})
-		for _, c := range e.Standing.By {
+	if e.State != nil {
+		lists = append(lists, e.State.Succeeded, e.State.Touched, e.State.Made, e.State.Marked, []string{e.State.Suspicious, e.State.Foreign, e.State.Turn, e.State.Caller})
+		for _, c := range e.State.By {
 			lists[0] = append(lists[0], c.Caller)
 		}
 	}

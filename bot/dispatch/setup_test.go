@@ -187,7 +187,7 @@ func (m *meter) Admit(_ context.Context, _ *bot.Message, id string) (turn.Admiss
 	return turn.Admission{Charges: []bot.Charge{c}, Notice: m.notice, NoticeKey: "near"}, nil
 }
 
-func (m *meter) Open(*bot.Message, string) turn.Purse {
+func (m *meter) Open(*bot.Message, string) turn.Budget {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.opened++

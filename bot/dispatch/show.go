@@ -89,7 +89,7 @@ func (w *work) placeholder(ctx context.Context) (string, error) {
 // once returns the key of a row that is sent once in a conversation.
 func (w *work) once(what string) string {
 	tail := w.journal.tail
-	return fmt.Sprintf("%s/%s/%d", what, w.lane.Session, tail.Standing(tail.Last()).Began)
+	return fmt.Sprintf("%s/%s/%d", what, w.lane.Session, tail.StateAt(tail.Last()).Began)
 }
 
 // notices returns the rows that tell the person about the side results of a call.

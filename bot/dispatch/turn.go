@@ -44,7 +44,7 @@ func (d *Dispatcher) goOnWith(ctx context.Context, lane *bot.Lane, t *task, j *j
 	if cause == nil && !t.verdict.OK {
 		cause = agent.ErrStopped
 	}
-	w.journal.ear.look = true
+	w.journal.inbox.look = true
 	if cause != nil && !errors.Is(cause, agent.ErrRevised) { // a changed message is read by the run
 		d.mu.Lock()
 		cause = d.stopCause(lane.Session, lane.Turn, cause)
@@ -74,7 +74,7 @@ func (d *Dispatcher) fillWork(w *work, lane *bot.Lane, t *task) {
 		store: d.parts.Store, lease: w.lease, last: lane.Last, notices: w.notices, purse: w.purse,
 		wake: func() { d.parts.Outbox.Wake(w.msg.Place) },
 	}
-	w.journal.ear = &ear{work: w}
+	w.journal.inbox = &turnInbox{work: w}
 	w.journal.weigh = func(history int64) { d.weigh(lane.Session, history) }
 	w.journal.tail, w.journal.known = d.kept.tail(lane)
 }
@@ -216,7 +216,7 @@ type work struct {
 	lease   bot.Lease
 	turn    *agent.Turn
 	journal *laneJournal
-	purse   turn.Purse
+	purse   turn.Budget
 	fresh   bool // the turn began with this run: nobody was asked anything yet
 	alone   bool // no other arrival was waiting in the session when it began
 

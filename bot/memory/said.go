@@ -48,7 +48,7 @@ func (s *Store) addSaid(ctx context.Context, call *tools.Call, query string, lim
 	session := bot.SessionKey(call.Origin.Session)
 	tail, err := s.deps.Journal.Tail(ctx, session, 1)
 	var entries []journal.Entry
-	if standing := tail.Standing(tail.Last()); err == nil && (standing.Summary > 0 || standing.Unsummed.Times > 0) {
+	if soFar := tail.StateAt(tail.Last()); err == nil && (soFar.Summary > 0 || soFar.Unsummed.Times > 0) {
 		entries, err = s.deps.Journal.Journal(ctx, session, max(0, tail.Last()-saidEntries))
 	}
 	if err != nil {

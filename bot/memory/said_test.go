@@ -25,8 +25,8 @@ func talk(t *testing.T, store *bottest.Store, session string, entries ...journal
 		if e.Turn == "" {
 			e.Turn, _, _ = strings.Cut(e.Text, " ")
 		}
-		if e.Kind == journal.SummaryEntry && e.Standing == nil && e.Keeps > 0 {
-			e.Standing = &journal.Standing{N: e.N, Summary: e.N}
+		if e.Kind == journal.SummaryEntry && e.State == nil && e.Keeps > 0 {
+			e.State = &journal.ConversationState{N: e.N, Summary: e.N}
 		}
 	}
 	_, err = store.Apply(t.Context(), &bot.Change{Append: &bot.Append{Session: bot.SessionKey(session), After: lane.Last, Entries: entries}})

@@ -138,7 +138,7 @@ func (p *purse) closing() bool {
 	return p.closed
 }
 
-// Begin implements turn.Purse.
+// Begin implements turn.Budget.
 func (p *purse) Begin(admitted *bot.Ledger, session string, tokens int) turn.Spent {
 	p.store.Lock()
 	p.mu.Lock()

@@ -35,7 +35,7 @@ type walk struct {
 	clock time.Time
 
 	id    string
-	purse turn.Purse
+	purse turn.Budget
 }
 
 func newWalk(t *testing.T, o quota.Options) *walk {

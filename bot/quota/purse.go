@@ -81,7 +81,7 @@ func Micro(usd float64) int64 {
 }
 
 // Open implements turn.Meter.
-func (m *Meter) Open(msg *bot.Message, id string) turn.Purse {
+func (m *Meter) Open(msg *bot.Message, id string) turn.Budget {
 	p := &purse{meter: m, turn: id, msg: msg, holder: id + "/" + rand.Text(), open: map[string]hold{}, kept: map[item]int64{}}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,7 +89,7 @@ func (m *Meter) Open(msg *bot.Message, id string) turn.Purse {
 	return p
 }
 
-// Close implements turn.Purse.
+// Close implements turn.Budget.
 func (p *purse) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -433,7 +433,7 @@ func (p *purse) Stored(s *turn.Spent, applied *bot.Applied) {
 	p.store.Unlock()
 }
 
-// Flush implements turn.Purse.
+// Flush implements turn.Budget.
 func (p *purse) Flush(ctx context.Context) error {
 	spent := p.Spend(turn.Next{})
 	var applied *bot.Applied
@@ -648,7 +648,7 @@ func (p *purse) book(ctx context.Context, key, name string, h hold, used cost.Am
 	return p.Flush(ctx)
 }
 
-// Notices implements turn.Purse.
+// Notices implements turn.Budget.
 func (p *purse) Notices() []turn.Notice {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -48,7 +48,7 @@ func (d *desk) spend(msg *bot.Message, turn string, estimate, used llm.Usage, us
 }
 
 // keep stores what a purse has spent, as the dispatcher does, and returns the charges.
-func (d *desk) keep(p turn.Purse) []bot.Charge {
+func (d *desk) keep(p turn.Budget) []bot.Charge {
 	d.t.Helper()
 	spent := p.Spend(turn.Next{})
 	var change bot.Change

@@ -120,7 +120,7 @@ func TestAside(t *testing.T) {
 		}
 		return turn.SumAside(facts)
 	}
-	facts := func(p turn.Purse) []bot.Fact {
+	facts := func(p turn.Budget) []bot.Fact {
 		spent := p.Spend(turn.Next{})
 		p.Stored(&spent, nil)
 		return spent.Facts

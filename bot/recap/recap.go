@@ -58,7 +58,7 @@ type Talk struct {
 type Deps struct {
 	Store    Store
 	Keeper   facts.Keeper
-	Open     func(msg *bot.Message, id string) turn.Purse // who pays (bot/quota)
+	Open     func(msg *bot.Message, id string) turn.Budget // who pays (bot/quota)
 	Write    func(ctx context.Context, talk Talk) (string, error)
 	Composer bot.Composer
 	Words    texts.Words

@@ -70,7 +70,7 @@ func closed(store *bottest.Store, owner string, o recap.Options) *desk {
 	d := &desk{store: store, write: func(context.Context) error { return nil }}
 	d.Handler = recap.New(recap.Deps{
 		Store: store, Keeper: facts.Keeper{Store: store, Log: zerolog.Nop()}, Composer: plain{}, Words: texts.Words{}, Wake: func(bot.Place) {},
-		Open: func(*bot.Message, string) turn.Purse { return purse{} }, Current: func(s bot.SessionKey) bot.SessionKey { return s },
+		Open: func(*bot.Message, string) turn.Budget { return purse{} }, Current: func(s bot.SessionKey) bot.SessionKey { return s },
 		Owner: owner, Lives: func(other string) bool { return other == owner }, Now: time.Now, Log: zerolog.Nop(),
 		Write: func(ctx context.Context, talk recap.Talk) (string, error) {
 			d.mu.Lock()

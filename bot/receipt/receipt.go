@@ -240,7 +240,7 @@ func (d *Receipts) findTurn(ctx context.Context, place bot.Place, t target) (abo
 		if err != nil {
 			return a, err
 		}
-		a.began = tail.Standing(tail.Last()).Began
+		a.began = tail.StateAt(tail.Last()).Began
 		for i := range tail.Entries {
 			if undo.Key(tail.Entries[i].Turn) == t.turn {
 				a.entries = append(a.entries, tail.Entries[i])

@@ -96,7 +96,7 @@ func TestAppend(t *testing.T) {
 	if got.Last != 6 || forget || err != nil {
 		t.Errorf("last %d, forget %t, %v", got.Last, forget, err)
 	}
-	summary, anew := journal.Entry{Kind: journal.SummaryEntry, Text: "was", Standing: &journal.Standing{}}, journal.Entry{Kind: journal.SummaryEntry}
+	summary, anew := journal.Entry{Kind: journal.SummaryEntry, Text: "was", State: &journal.ConversationState{}}, journal.Entry{Kind: journal.SummaryEntry}
 	for e, want := range map[*journal.Entry]bool{&summary: false, &anew: true} {
 		if _, forget, err := state.Append(lane, &bot.Append{Session: "s", After: 4, Entries: []journal.Entry{*e}}); err != nil || forget != want {
 			t.Errorf("%+v: forget %t, %v", *e, forget, err)

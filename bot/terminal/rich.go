@@ -31,7 +31,7 @@ type Console struct {
 type RichOptions struct {
 	// Open prepares the terminal when the conversation begins. Close, which may be called more than once, restores it.
 	Open    func() (console Console, restore func(), err error)
-	Aside   *Aside // what the program writes besides; nil = nothing
+	Aside   *LogWriter // what the program writes besides; nil = nothing
 	Painter paint.Painter
 	Words   texts.Terminal
 	// Doing says what a tool does (texts.Words.Line); it has a sign and a time, which are shown as they are.

@@ -175,7 +175,7 @@ func (p *richProgress) Emit(_ context.Context, e agent.Event) {
 		return
 	}
 	r.dirty = true
-	r.silence.Hear(e, time.Now())
+	r.silence.Observe(e, time.Now())
 	switch e.Type {
 	case agent.DeltaEvent:
 		r.growAnswer(e.Text)

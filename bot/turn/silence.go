@@ -19,8 +19,8 @@ type Silence struct {
 // Begin says that the turn begins.
 func (s *Silence) Begin(now time.Time) { s.heard = now }
 
-// Hear takes an event of the turn. A text that has become void is no sign of the model: its server may have failed.
-func (s *Silence) Hear(event agent.Event, now time.Time) {
+// Observe takes an event of the turn. A text that has become void is no sign of the model: its server may have failed.
+func (s *Silence) Observe(event agent.Event, now time.Time) {
 	switch event.Type {
 	case agent.ToolStartedEvent:
 		if s.calls == nil {

@@ -37,13 +37,13 @@ func TestSilence(t *testing.T) {
 		{720, agent.Event{Type: agent.ModelEvent}, 0, 15 * time.Second},
 		{740, agent.Event{Type: agent.ResetEvent}, 15 * time.Second, 40 * time.Second},
 	} {
-		s.Hear(step.event, at(step.at))
+		s.Observe(step.event, at(step.at))
 		if reached, wait := s.Lasting(at(step.at)); reached != step.reached || wait != step.wait {
 			t.Errorf("step %d: %s reached, next in %s; want %s and %s", i, reached, wait, step.reached, step.wait)
 		}
 	}
 	var late turn.Silence
-	late.Hear(agent.Event{Type: agent.ResetEvent}, at(5))
+	late.Observe(agent.Event{Type: agent.ResetEvent}, at(5))
 	if reached, wait := late.Lasting(at(10)); reached != 0 || wait != 10*time.Second {
 		t.Errorf("a turn that begins with an event: %s, %s", reached, wait)
 	}

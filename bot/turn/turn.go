@@ -77,11 +77,11 @@ type Meter interface {
 	// Undo takes back what Admit charged for a turn that never began. If the ledger has refused it, Admit knows why.
 	Undo(ctx context.Context, charges []bot.Charge) error
 	// Open begins to count what a turn spends on models in this process, until its Close.
-	Open(msg *bot.Message, turn string) Purse
+	Open(msg *bot.Message, turn string) Budget
 }
 
-// Purse is what a turn spends on models. Safe for concurrent use.
-type Purse interface {
+// Budget is what a turn spends on models. Safe for concurrent use.
+type Budget interface {
 	cost.Payer
 	Unstored
 	// Notices are what the person is to be told of the quotas.

@@ -85,7 +85,7 @@ func TestSweepDeletesEmptyConversations(t *testing.T) {
 	for name, change := range map[bot.SessionKey]*bot.Change{
 		"empty":   {Append: &bot.Append{Entries: []journal.Entry{anew}}},
 		"said":    {Append: &bot.Append{Entries: []journal.Entry{anew, said}}},
-		"summary": {Append: &bot.Append{Entries: []journal.Entry{{Kind: journal.SummaryEntry, At: start, Text: "was", Standing: &journal.Standing{}}}}},
+		"summary": {Append: &bot.Append{Entries: []journal.Entry{{Kind: journal.SummaryEntry, At: start, Text: "was", State: &journal.ConversationState{}}}}},
 		"row":     {Append: &bot.Append{Entries: []journal.Entry{anew}}, Send: []bot.Row{{Session: "row", Place: place}}},
 		"arrival": {
 			Append: &bot.Append{Entries: []journal.Entry{anew}},

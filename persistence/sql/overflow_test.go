@@ -67,7 +67,7 @@ func TestAResetForgetsTheOutputsOfItsConversation(t *testing.T) {
 		{"a reset elsewhere", &bot.Append{Session: "b", Entries: []journal.Entry{{Turn: "r", Kind: journal.ResetEntry}}}, nil, true},
 		{
 			"a summary of what goes on",
-			&bot.Append{Session: "a", After: 1, Entries: []journal.Entry{{Turn: "r", Kind: journal.SummaryEntry, Text: "was", Standing: &journal.Standing{}}}}, nil, true,
+			&bot.Append{Session: "a", After: 1, Entries: []journal.Entry{{Turn: "r", Kind: journal.SummaryEntry, Text: "was", State: &journal.ConversationState{}}}}, nil, true,
 		},
 		{"a new beginning", &bot.Append{Session: "a", After: 2, Entries: []journal.Entry{{Turn: "r", Kind: journal.SummaryEntry}}}, nil, false},
 		{"a reset", &bot.Append{Session: "a", After: 3, Entries: []journal.Entry{{Turn: "r", Kind: journal.ResetEntry}}}, nil, false},

@@ -15,10 +15,10 @@ import (
 )
 
 // longAgo writes a session with so many entries of a text, four a turn, the way turns leave them; old ones carry no
-// standing.
+// ConversationState.
 func longAgo(t testing.TB, store *zephsql.Store, session bot.SessionKey, entries int, text string, old bool) {
 	t.Helper()
-	var standing journal.Standing
+	var soFar journal.ConversationState
 	var batch []journal.Entry
 	said := int64(0)
 	flush := func(after int64) {
@@ -41,9 +41,9 @@ func longAgo(t testing.TB, store *zephsql.Store, session bot.SessionKey, entries
 		default:
 			e.Kind = journal.AnswerEntry
 		}
-		if standing = standing.After(e); e.Kind == journal.AnswerEntry && n-said >= 32 && !old {
-			carried := standing
-			e.Standing, said = &carried, n
+		if soFar = soFar.After(e); e.Kind == journal.AnswerEntry && n-said >= 32 && !old {
+			carried := soFar
+			e.State, said = &carried, n
 		}
 		if batch = append(batch, e); len(batch) == 500 {
 			flush(n)
@@ -117,13 +117,13 @@ func TestOldJournals(t *testing.T) {
 	}
 	tail, err := store.Tail(t.Context(), "old", room)
 	check(t, err)
-	standing := tail.Standing(entries)
-	if standing.Batches != entries/4 || standing.Calls != entries/4 || len(tail.Entries) > 60 {
-		t.Errorf("%d entries, standing %+v", len(tail.Entries), standing)
+	soFar := tail.StateAt(entries)
+	if soFar.Batches != entries/4 || soFar.Calls != entries/4 || len(tail.Entries) > 60 {
+		t.Errorf("%d entries, state %+v", len(tail.Entries), soFar)
 	}
 	next := journal.Entry{N: entries + 1, Turn: "next", Kind: journal.AnswerEntry}
-	standing = standing.After(next)
-	next.Standing = &standing
+	soFar = soFar.After(next)
+	next.State = &soFar
 	_, err = store.Apply(t.Context(), &bot.Change{Append: &bot.Append{Session: "old", After: entries, Entries: []journal.Entry{next}}})
 	check(t, err)
 	if rows, _ := rowsRead(t, store, db, "old", entries+1, room); rows > len(tail.Entries)+2 {

@@ -153,16 +153,17 @@ func (g *generator) append(ctx context.Context, s bot.Store, c *bot.Change) {
 	}
 }
 
-// entry returns a journal entry for number n: possibly one that ends a turn and carries a Standing, or a summary.
+// entry returns a journal entry for number n: possibly one that ends a turn and carries a
+// ConversationState, or a summary.
 func (g *generator) entry(n int64) journal.Entry {
 	e := journal.Entry{Turn: pick(g, "of turn", "t1", "t2"), Kind: journal.UserEntry, At: g.time(), Text: rapid.String().Draw(g.r, "text")}
-	standing := &journal.Standing{N: n + int64(pick(g, "wrong", 0, 0, 1)), Batches: rapid.IntRange(0, 9).Draw(g.r, "batches")}
-	standing.By = pick(g, "by", nil, []journal.Count{{Caller: "telegram:1", Batches: 1, Calls: 2}})
+	soFar := &journal.ConversationState{N: n + int64(pick(g, "wrong", 0, 0, 1)), Batches: rapid.IntRange(0, 9).Draw(g.r, "batches")}
+	soFar.By = pick(g, "by", nil, []journal.Count{{Caller: "telegram:1", Batches: 1, Calls: 2}})
 	switch e.Kind = pick(g, "kind", journal.UserEntry, journal.AnswerEntry, journal.AnswerEntry, journal.SummaryEntry, journal.ResetEntry); e.Kind {
 	case journal.AnswerEntry:
-		e.Standing = pick(g, "standing", nil, standing)
+		e.State = pick(g, "standing", nil, soFar)
 	case journal.SummaryEntry:
-		e.Standing, e.Text = pick(g, "standing", nil, standing), pick(g, "sum", "", "what was")
+		e.State, e.Text = pick(g, "standing", nil, soFar), pick(g, "sum", "", "what was")
 	}
 	return e
 }

@@ -38,8 +38,8 @@ func entriesAreNumberedAndComeBackWhole(h *harness) {
 		{Turn: "t2", Kind: journal.UserEntry, At: start, Text: "go on", Scheduled: true},
 		{
 			Turn: "t2", Kind: journal.ResultEntry, At: start, Call: "4.0", Tool: "fetch", Wrote: true, Opened: []string{"a.example"},
-			Seen:     netrule.KeysOf("https://a.example/"),
-			Standing: &journal.Standing{N: 5, Said: netrule.KeysOf("https://b.example/"), Seen: netrule.KeysOf("https://a.example/"), Wrote: true, Made: []string{"/w/a"}},
+			Seen:  netrule.KeysOf("https://a.example/"),
+			State: &journal.ConversationState{N: 5, Said: netrule.KeysOf("https://b.example/"), Seen: netrule.KeysOf("https://a.example/"), Wrote: true, Made: []string{"/w/a"}},
 		},
 	}
 	h.do(&bot.Change{Append: &bot.Append{Session: session, Entries: entries[:1]}})
@@ -221,19 +221,19 @@ func aConversationBeginsAtItsLastReset(h *harness) {
 	same(h, "asked for more", early, entries[3:])
 }
 
-// turns writes turns of two entries each; the ends of some turns carry a Standing.
+// turns writes turns of two entries each; the ends of some turns carry a ConversationState.
 func (h *harness) turns(session bot.SessionKey, n int, carry func(turn int) bool) {
 	h.Helper()
 	after := h.lane(session).Last
-	standing := journal.Standing{}
+	soFar := journal.ConversationState{}
 	for i := range n {
 		turn := fmt.Sprint("t", i)
 		entries := []journal.Entry{said(turn, fmt.Sprint("say ", i)), {Turn: turn, Kind: journal.AnswerEntry, At: start, Text: fmt.Sprint("answer ", i)}}
 		for k := range entries {
 			entries[k].N = after + int64(k+1)
 		}
-		if standing = standing.After(entries...); carry(i) {
-			entries[1].Standing = &standing
+		if soFar = soFar.After(entries...); carry(i) {
+			entries[1].State = &soFar
 		}
 		h.do(&bot.Change{Append: &bot.Append{Session: session, After: after, Entries: entries}})
 		after += 2
@@ -254,7 +254,7 @@ func never(int) bool { return false }
 func aConversationBeginsAtItsLastSummary(h *harness) {
 	entries := []journal.Entry{
 		said("t1", "old"),
-		{Turn: "s1", Kind: journal.SummaryEntry, At: start, Text: "what was", Standing: &journal.Standing{Batches: 3, Suspicious: "a page"}},
+		{Turn: "s1", Kind: journal.SummaryEntry, At: start, Text: "what was", State: &journal.ConversationState{Batches: 3, Suspicious: "a page"}},
 		said("t2", "new"),
 	}
 	h.do(&bot.Change{Append: &bot.Append{Session: session, Entries: entries}})
@@ -285,20 +285,20 @@ func theEndOfAJournalIsReadAlone(h *harness) {
 func aSummaryComesAlongWithTheEnd(h *harness) {
 	h.turns(session, 3, never)
 	h.do(&bot.Change{Append: &bot.Append{Session: session, After: 6, Entries: []journal.Entry{{Turn: "s", Kind: journal.SummaryEntry, At: start, Text: "what was"}}}})
-	standing := journal.Standing{N: 7, Began: 7, Summary: 7}
+	soFar := journal.ConversationState{N: 7, Began: 7, Summary: 7}
 	for i := range 20 {
 		turn, after := fmt.Sprint("u", i), int64(7+2*i)
 		entries := []journal.Entry{said(turn, "say"), {Turn: turn, Kind: journal.AnswerEntry, At: start}}
-		standing.N = after + 2
-		said := standing
-		entries[1].Standing = &said
+		soFar.N = after + 2
+		said := soFar
+		entries[1].State = &said
 		h.do(&bot.Change{Append: &bot.Append{Session: session, After: after, Entries: entries}})
 	}
 	tail := h.tail(session, 0)
 	if len(tail.Entries) != 3 || tail.Entries[0].Text != "what was" || tail.Entries[0].N != 7 || tail.Entries[1].Turn != "u19" {
 		h.Errorf("tail %+v", tail)
 	}
-	same(h, "before", tail.Before, journal.Standing{N: 47, Began: 7, Summary: 7})
+	same(h, "before", tail.Before, journal.ConversationState{N: 47, Began: 7, Summary: 7})
 }
 
 // aSummaryKeepsWhatItSays: a summary within a conversation is read with the entries that it keeps, and the others stay
@@ -308,14 +308,14 @@ func aSummaryKeepsWhatItSays(h *harness) {
 	flagged := journal.Entry{Turn: "f", Kind: journal.ResultEntry, At: start, Source: "a page", Flagged: true, Tool: "fetch", Failed: true}
 	question := said("u", "and now?")
 	sum := journal.Entry{N: 9, Turn: "u", Kind: journal.SummaryEntry, At: start, Text: "what was", Keeps: 1}
-	standing := journal.Standing{N: 9, Summary: 9, Suspicious: "a page", Turn: "u", Caller: question.Caller}
-	sum.Standing = &standing
+	soFar := journal.ConversationState{N: 9, Summary: 9, Suspicious: "a page", Turn: "u", Caller: question.Caller}
+	sum.State = &soFar
 	h.do(&bot.Change{Append: &bot.Append{Session: session, After: 6, Entries: []journal.Entry{flagged, question, sum}}})
 	tail := h.tail(session, 1<<20)
 	if len(tail.Entries) != 2 || tail.Entries[0].N != 8 || tail.Entries[1].Keeps != 1 {
 		h.Errorf("read: %+v", tail.Entries)
 	}
-	same(h, "standing", tail.Standing(9), standing)
+	same(h, "state", tail.StateAt(9), soFar)
 	if all := h.journal(session); len(all) != 9 || all[0].N != 1 {
 		h.Errorf("%d entries are left for an export", len(all))
 	}
@@ -323,7 +323,7 @@ func aSummaryKeepsWhatItSays(h *harness) {
 	h.turns(moved, 1, never)
 	h.do(&bot.Change{Move: groupMove})
 	joined := h.tail(moved, 1<<20)
-	if at := joined.Standing(joined.Last()); at.Suspicious != "a page" || at.Summary == 0 || joined.Last() != 11 {
+	if at := joined.StateAt(joined.Last()); at.Suspicious != "a page" || at.Summary == 0 || joined.Last() != 11 {
 		h.Errorf("after the move: %+v", at)
 	}
 	if summary, first := journal.Summary(joined.Entries); summary == nil || summary.Text != "what was" || joined.Entries[first].Text != "and now?" {

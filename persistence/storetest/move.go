@@ -158,8 +158,8 @@ func (h *harness) merged(want ...string) {
 	same(h, "last", h.lane(moved).Last, int64(len(want)+1))
 }
 
-// joinedJournalsAreReadAnew: a Standing that was written before another journal was put in front does not include that
-// one.
+// joinedJournalsAreReadAnew: a ConversationState that was written before another journal was put in
+// front does not include that one.
 func joinedJournalsAreReadAnew(h *harness) {
 	h.do(&bot.Change{Append: &bot.Append{Session: session, Entries: []journal.Entry{
 		said("f", "fetch"), {Turn: "f", Kind: journal.ResultEntry, At: start, Source: "a page", Flagged: true}, {Turn: "f", Kind: journal.AnswerEntry, At: start},

@@ -103,7 +103,7 @@ func (o *outboxes) say(chat, text string) {
 		Session: bot.SessionKey("telegram/1/bot/" + chat + "/0/42"), Place: bot.Place{Channel: channel, Bot: botID, Surface: "bot", Chat: chat}, Purpose: bot.Final, Key: text,
 		Content: bot.Content{Text: text},
 	}
-	if _, err := (deliver.Offered{Store: p.Store, Outbox: p.outbox}).Apply(o.Context(), &bot.Change{Send: []bot.Row{row}}); err != nil {
+	if _, err := (deliver.OfferingStore{Store: p.Store, Outbox: p.outbox}).Apply(o.Context(), &bot.Change{Send: []bot.Row{row}}); err != nil {
 		o.Fatalf("%s: %v", text, err)
 	}
 }

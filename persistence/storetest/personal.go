@@ -233,8 +233,8 @@ func othersStay(t *testing.T, store PersonalStore) {
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("shared journal (-want +got):\n%s", diff)
 	}
-	if n := len(entries); n == 5 && (entries[4].Standing == nil || len(entries[4].Standing.By) != 2 || !strings.HasPrefix(entries[4].Standing.By[0].Caller, pseudonym)) {
-		t.Errorf("the standing: %+v", entries[4].Standing)
+	if n := len(entries); n == 5 && (entries[4].State == nil || len(entries[4].State.By) != 2 || !strings.HasPrefix(entries[4].State.By[0].Caller, pseudonym)) {
+		t.Errorf("the state: %+v", entries[4].State)
 	}
 	othersKeep(t, store)
 }
@@ -310,7 +310,7 @@ func furnishPerson(t *testing.T, store PersonalStore) {
 		journal.Entry{Turn: "t5", Kind: journal.ResultEntry, Call: "1.0", Tool: "read", Text: "Output.", By: "telegram:" + personID, At: start},
 		journal.Entry{
 			Turn: "t5", Kind: journal.AnswerEntry, Text: "Done.", At: start,
-			Standing: &journal.Standing{N: 5, By: []journal.Count{{Caller: "telegram:" + personID, Calls: 1}, {Caller: "telegram:77"}}},
+			State: &journal.ConversationState{N: 5, By: []journal.Count{{Caller: "telegram:" + personID, Calls: 1}, {Caller: "telegram:77"}}},
 		})
 	furnishMessages(t, apply, ref)
 	furnishFacts(apply)

@@ -144,7 +144,7 @@ func (f *fifty) begin(m *quota.Meter, id string) {
 	}
 }
 
-func (f *fifty) reserve(m *quota.Meter, id string) (turn.Purse, bool) {
+func (f *fifty) reserve(m *quota.Meter, id string) (turn.Budget, bool) {
 	p := m.Open(f.msg, id)
 	err := m.Reserve(f.t.Context(), &agent.Turn{ID: id}, id, llm.Usage{Input: 5, Output: 5})
 	if _, denied := errors.AsType[*agent.Denied](err); denied {
@@ -158,7 +158,7 @@ func (f *fifty) reserve(m *quota.Meter, id string) (turn.Purse, bool) {
 }
 
 // end closes the purse of a turn, as the dispatcher does.
-func (f *fifty) end(p turn.Purse) {
+func (f *fifty) end(p turn.Budget) {
 	p.Close()
 	spent := p.Spend(turn.Next{})
 	var change bot.Change

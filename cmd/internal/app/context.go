@@ -169,7 +169,7 @@ func (s *service) recalling() *service {
 	s.recap = recap.New(recap.Deps{
 		Store: c.stores.Bot, Keeper: c.keeper(), Composer: s.ch.composer, Words: c.words(), Current: c.moves.Current,
 		Owner: c.owner, Lives: c.living.Lives, Now: c.now, Log: c.log.With().Str("component", "recap").Logger(),
-		Open: func(msg *bot.Message, id string) turn.Purse { return s.meter.Open(msg, id) },
+		Open: func(msg *bot.Message, id string) turn.Budget { return s.meter.Open(msg, id) },
 		Wake: func(place bot.Place) { s.outbox.Wake(place) },
 		Write: func(ctx context.Context, talk recap.Talk) (string, error) {
 			return write(ctx, summary.Talk{

@@ -104,9 +104,9 @@ type service struct {
 }
 
 func newService(c *Core, ch channel) (*service, error) {
-	ch.sender = deliver.Surely{Sender: c.tracedSender(ch.sender), Sure: c.stores.Sure}
+	ch.sender = deliver.FencedSender{Sender: c.tracedSender(ch.sender), Sure: c.stores.Sure}
 	if ch.live != nil {
-		ch.live = deliver.SurelyLive{Live: ch.live, Sure: c.stores.Sure}
+		ch.live = deliver.FencedLive{Live: ch.live, Sure: c.stores.Sure}
 	}
 	s := (&service{core: c, ch: ch, log: c.log}).recalling()
 	words := c.words()
@@ -165,10 +165,10 @@ func newService(c *Core, ch channel) (*service, error) {
 	}
 	runner := c.tracedRunner(c.runner(calls, s.meter, ch.display))
 	grace := cmp.Or(ch.grace, graceTurns)
-	offered := deliver.Offered{Store: store, Outbox: s.outbox}
+	offered := deliver.OfferingStore{Store: store, Outbox: s.outbox}
 	s.dispatcher = dispatch.New(dispatch.Parts{
 		Store: offered, Decoders: ch.decoders, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: s.meter, Commands: s.commands,
-		Approvals: questions, Explanations: broker, Buttons: dispatch.Buttons{Pressers: s.features.Pressers(), Below: s.features.Below, Stop: stops.Buttons}, Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
+		Approvals: questions, Explanations: broker, Buttons: dispatch.Buttons{Pressers: s.features.Pressers(), Below: s.features.Below, Stop: stops.Buttons}, Outbox: offered, Direct: deliver.PacedSender{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
 		Receiving: dispatch.Receiving{Workspace: c.dirs().ID, Attachments: files, Typing: c.typing(ch, pacer), Waits: c.waits(ch, pacer), Signs: signs, Memory: c.recalls(), Resumed: s.recap.Resumed, Schedule: s.scheduled()},
 		Observers: dispatch.Observers{Observe: s.observe, Trace: c.turnTrace()}, News: c.news.Read, Model: c.choices.Of,
 	}, dispatch.Options{

@@ -70,7 +70,7 @@ func elicitor(t person, warn bool) func(context.Context, mcp.Elicitation) (mcp.A
 type Face struct {
 	Open   func() (console terminal.Console, restore func(), err error)
 	Colour bool
-	Aside  *terminal.Aside // where the log goes
+	Aside  *terminal.LogWriter // where the log goes
 }
 
 // person is the channel as it talks with a person: line by line, or with a Face.

@@ -115,7 +115,7 @@ func (c *command) face() *app.Face {
 	if c.env.Console == nil {
 		return nil
 	}
-	aside := &terminal.Aside{To: c.env.Err}
+	aside := &terminal.LogWriter{To: c.env.Err}
 	c.env.Err = aside
 	return &app.Face{Open: c.env.Console, Colour: colours(c.env.Environ), Aside: aside}
 }

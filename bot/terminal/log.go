@@ -9,9 +9,9 @@ import (
 	"github.com/zephbot/zephbot/bot/terminal/paint"
 )
 
-// Aside is where a program writes what is not part of the conversation, such as its log. While a Rich terminal draws,
+// LogWriter is where a program writes what is not part of the conversation, such as its log. While a Rich terminal draws,
 // whole lines appear above its prompt; otherwise they go to To. Safe for concurrent use.
-type Aside struct {
+type LogWriter struct {
 	To io.Writer
 
 	mu   sync.Mutex
@@ -20,7 +20,7 @@ type Aside struct {
 }
 
 // Write implements io.Writer.
-func (a *Aside) Write(p []byte) (int, error) {
+func (a *LogWriter) Write(p []byte) (int, error) {
 	a.mu.Lock()
 	show := a.show
 	if show == nil {
@@ -41,7 +41,7 @@ func (a *Aside) Write(p []byte) (int, error) {
 }
 
 // showThrough has lines shown by a terminal; nil = by nobody any more.
-func (a *Aside) showThrough(show func(text string)) {
+func (a *LogWriter) showThrough(show func(text string)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.show = show

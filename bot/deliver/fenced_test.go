@@ -20,15 +20,15 @@ func (m *made) Draft(context.Context, bot.Place, int64, bot.Content) error   { m
 func (m *made) Revise(context.Context, bot.Place, string, bot.Content) error { m.n++; return nil }
 func (m *made) Typing(context.Context, bot.Place) error                      { m.n++; return nil }
 
-// TestSurely: no request is made by a process that is not sure of its work, and each counts as not sent.
-func TestSurely(t *testing.T) {
+// TestFencedSender: no request is made by a process that is not sure of its work, and each counts as not sent.
+func TestFencedSender(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("taken for dead")
 	for _, cause := range []error{gone, nil} {
 		m := &made{}
 		sure := func(context.Context) error { return cause }
-		live := deliver.SurelyLive{Live: m, Sure: sure}
-		_, sent := deliver.Surely{Sender: m, Sure: sure}.Send(t.Context(), &bot.Row{})
+		live := deliver.FencedLive{Live: m, Sure: sure}
+		_, sent := deliver.FencedSender{Sender: m, Sure: sure}.Send(t.Context(), &bot.Row{})
 		for what, err := range map[string]error{
 			"send": sent, "draft": live.Draft(t.Context(), bot.Place{}, 1, bot.Content{}), "revise": live.Revise(t.Context(), bot.Place{}, "1", bot.Content{}),
 			"typing": live.Typing(t.Context(), bot.Place{}),

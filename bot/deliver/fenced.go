@@ -6,29 +6,29 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Surely sends only while this process can be sure that its work is still its own: one that stood still for a while and
-// wakes up sends nothing that others have sent meanwhile. What it does not send counts as not sent.
-type Surely struct {
+// FencedSender sends only while this process can be sure that its work is still its own: one that stood still for a
+// while and wakes up sends nothing that others have sent meanwhile. What it does not send counts as not sent.
+type FencedSender struct {
 	bot.Sender
 	Sure func(context.Context) error // nil error = it is
 }
 
 // Send implements bot.Sender.
-func (s Surely) Send(ctx context.Context, row *bot.Row) (string, error) {
+func (s FencedSender) Send(ctx context.Context, row *bot.Row) (string, error) {
 	if err := unsure(ctx, s.Sure); err != nil {
 		return "", err
 	}
 	return s.Sender.Send(ctx, row)
 }
 
-// SurelyLive is Surely for what is not an answer yet.
-type SurelyLive struct {
+// FencedLive is FencedSender for what is not an answer yet.
+type FencedLive struct {
 	bot.Live
 	Sure func(context.Context) error // nil error = it is
 }
 
 // Draft implements bot.Live.
-func (s SurelyLive) Draft(ctx context.Context, place bot.Place, id int64, content bot.Content) error {
+func (s FencedLive) Draft(ctx context.Context, place bot.Place, id int64, content bot.Content) error {
 	if err := unsure(ctx, s.Sure); err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (s SurelyLive) Draft(ctx context.Context, place bot.Place, id int64, conten
 }
 
 // Revise implements bot.Live.
-func (s SurelyLive) Revise(ctx context.Context, place bot.Place, message string, content bot.Content) error {
+func (s FencedLive) Revise(ctx context.Context, place bot.Place, message string, content bot.Content) error {
 	if err := unsure(ctx, s.Sure); err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (s SurelyLive) Revise(ctx context.Context, place bot.Place, message string,
 }
 
 // Typing implements bot.Live.
-func (s SurelyLive) Typing(ctx context.Context, place bot.Place) error {
+func (s FencedLive) Typing(ctx context.Context, place bot.Place) error {
 	if err := unsure(ctx, s.Sure); err != nil {
 		return err
 	}

@@ -21,8 +21,8 @@ func turnOf(turn, caller string, batches ...int) []journal.Entry {
 	return append(list, journal.Entry{Turn: turn, Kind: journal.AnswerEntry})
 }
 
-// written is the standing after these entries, numbered from the one that it counts last.
-func written(s journal.Standing, turns ...[]journal.Entry) journal.Standing {
+// written is the ConversationState after these entries, numbered from the one that it counts last.
+func written(s journal.ConversationState, turns ...[]journal.Entry) journal.ConversationState {
 	for _, entries := range turns {
 		for _, e := range entries {
 			e.N = s.N + 1
@@ -32,7 +32,7 @@ func written(s journal.Standing, turns ...[]journal.Entry) journal.Standing {
 	return s
 }
 
-func of(s journal.Standing, caller string) string {
+func of(s journal.ConversationState, caller string) string {
 	batches, calls := s.Of(caller)
 	return fmt.Sprint(batches, "/", calls)
 }
@@ -41,7 +41,7 @@ func of(s journal.Standing, caller string) string {
 // make it theirs; what nobody knows whose it was counts for everybody.
 func TestCountsByPerson(t *testing.T) {
 	t.Parallel()
-	s := written(journal.Standing{}, turnOf("1", "ann", 2, 1), turnOf("2", "ben", 3))
+	s := written(journal.ConversationState{}, turnOf("1", "ann", 2, 1), turnOf("2", "ben", 3))
 	joined := turnOf("3", "ann", 1)
 	joined = append(joined[:1:1], append([]journal.Entry{{Turn: "3", Kind: journal.UserEntry, Caller: "ben"}}, joined[1:]...)...)
 	s = written(s, joined)
@@ -60,12 +60,12 @@ func TestCountsByPerson(t *testing.T) {
 	}
 }
 
-// TestCountsOfOtherVersions: a standing of a version that does not tell people apart counts for everybody, also where
-// that version has read and written again what this one had told apart.
+// TestCountsOfOtherVersions: a ConversationState of a version that does not tell people apart counts for everybody,
+// also where that version has read and written again what this one had told apart.
 func TestCountsOfOtherVersions(t *testing.T) {
 	t.Parallel()
-	said := written(journal.Standing{}, turnOf("1", "ann", 2), turnOf("2", "ben", 1))
-	var before struct { // what that version knows of a standing
+	said := written(journal.ConversationState{}, turnOf("1", "ann", 2), turnOf("2", "ben", 1))
+	var before struct { // what that version knows of a ConversationState
 		N       int64 `json:"n"`
 		Batches int   `json:"batches"`
 		Calls   int   `json:"calls"`
@@ -82,13 +82,13 @@ func TestCountsOfOtherVersions(t *testing.T) {
 	}
 	through(said, &before)
 	before.N, before.Batches, before.Calls = before.N+3, before.Batches+1, before.Calls+4
-	var now journal.Standing
+	var now journal.ConversationState
 	through(before, &now)
 	now = written(now, turnOf("3", "ann", 1))
 	if got := []string{of(now, "ann"), of(now, "ben")}; got[0] != "4/8" || got[1] != "3/7" {
 		t.Errorf("counts %q", got)
 	}
-	var again journal.Standing
+	var again journal.ConversationState
 	if through(said, &again); !cmp.Equal(said, again) {
 		t.Errorf("read back (-written +read):\n%s", cmp.Diff(said, again))
 	}
@@ -98,7 +98,7 @@ func TestCountsOfOtherVersions(t *testing.T) {
 // forgotten.
 func TestMostCallers(t *testing.T) {
 	t.Parallel()
-	var s journal.Standing
+	var s journal.ConversationState
 	for i := range journal.MostCallers + 2 {
 		s = written(s, turnOf(fmt.Sprint(i), fmt.Sprint("p", i), 1))
 		if i == 5 {
@@ -114,12 +114,12 @@ func TestMostCallers(t *testing.T) {
 func TestCountsAddUp(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var s journal.Standing
+		var s journal.ConversationState
 		own := map[string]int{}
 		caller := ""
 		turn := ""
 		for _, e := range draw(t) {
-			e.Standing = nil // a summary forgets everything here
+			e.State = nil // a summary forgets everything here
 			s = s.After(e)
 			switch {
 			case e.Begins():
@@ -166,11 +166,11 @@ func TestMarks(t *testing.T) {
 		"and flagged by that": {[]journal.Entry{flagged("a"), both}, "c"},
 		"a mark without name": {[]journal.Entry{{Turn: "t", Kind: journal.ResultEntry, Tool: "bash", Flagged: true}}, "bash"},
 	} {
-		if got := written(journal.Standing{}, tt.entries); got.Suspicious != tt.want {
+		if got := written(journal.ConversationState{}, tt.entries); got.Suspicious != tt.want {
 			t.Errorf("%s: %q, want %q", name, got.Suspicious, tt.want)
 		}
 	}
-	var s journal.Standing
+	var s journal.ConversationState
 	for i := range 100 {
 		s = written(s, []journal.Entry{flagged(source.Source(fmt.Sprint("s", i)))})
 	}

@@ -23,12 +23,12 @@ const (
 	Interrupt Busy = "interrupt" // it ends the turn, and is answered next
 )
 
-// ear hears what the person of a turn says while the turn runs.
-type ear struct {
+// turnInbox reads what the person of a turn says while the turn runs.
+type turnInbox struct {
 	*work
-	look  bool // look at the inbox although nobody has announced anything
-	began bool // a step was begun: since then, other processes may have accepted something
-	heard *joining
+	look     bool // look at the inbox although nobody has announced anything
+	began    bool // a step was begun: since then, other processes may have accepted something
+	unstored *joining
 }
 
 // joining is what was told to the Runner and is not stored yet.
@@ -39,29 +39,29 @@ type joining struct {
 	said  []bot.Message
 }
 
-// Hear implements agent.Listener.
-func (j *laneJournal) Hear(ctx context.Context) ([]journal.Entry, bool, error) {
-	reasons, told, err := j.ear.d.parts.Explanations.Reasons(ctx, j.lease.Session, j.ear.d.opts.Shared)
+// ReadInbox implements agent.TurnInbox.
+func (j *laneJournal) ReadInbox(ctx context.Context) ([]journal.Entry, bool, error) {
+	reasons, told, err := j.inbox.d.parts.Explanations.Reasons(ctx, j.lease.Session, j.inbox.d.opts.Shared)
 	if err != nil {
 		return nil, false, err
 	}
-	said, revised, err := j.ear.hear(ctx)
+	said, revised, err := j.inbox.readAll(ctx)
 	if err != nil || revised || len(told) == 0 {
 		return said, revised, err
 	}
-	if j.ear.heard == nil {
-		j.ear.heard = &joining{}
+	if j.inbox.unstored == nil {
+		j.inbox.unstored = &joining{}
 	}
-	j.ear.heard.facts = told
+	j.inbox.unstored.facts = told
 	for i := range reasons {
-		reasons[i].Turn = j.ear.turn.ID
+		reasons[i].Turn = j.inbox.turn.ID
 	}
 	return append(reasons, said...), false, nil
 }
 
 // announced reports whether something may have arrived in the session since the turn began. Of what other processes
 // accept nobody tells.
-func (e *ear) announced() bool {
+func (e *turnInbox) announced() bool {
 	d := e.d
 	if d.opts.Busy != Steer {
 		return false // what changes the message of the turn cancels its run
@@ -72,9 +72,9 @@ func (e *ear) announced() bool {
 	return d.opts.Shared && e.began || j != nil && j.again
 }
 
-func (e *ear) hear(ctx context.Context) (said []journal.Entry, revised bool, err error) {
+func (e *turnInbox) readAll(ctx context.Context) (said []journal.Entry, revised bool, err error) {
 	defer func() { e.began = true }()
-	e.heard = nil
+	e.unstored = nil
 	if !e.look && !e.announced() {
 		return nil, false, nil
 	}
@@ -84,22 +84,22 @@ func (e *ear) hear(ctx context.Context) (said []journal.Entry, revised bool, err
 	}
 	e.look = false
 	if edits := editsOf(waiting, e.turn.ID); len(edits) > 0 {
-		entry, err := e.changed(ctx, waiting, edits)
+		entry, err := e.changedMessage(ctx, waiting, edits)
 		if err != nil || entry == nil {
-			return nil, false, errors.Join(err, e.drop(ctx, edits, err))
+			return nil, false, errors.Join(err, e.dropEdits(ctx, edits, err))
 		}
-		e.heard, e.look = &joining{edits: edits}, true
+		e.unstored, e.look = &joining{edits: edits}, true
 		return []journal.Entry{*entry}, true, nil
 	}
 	if e.d.opts.Busy == Steer {
-		said, err = e.steered(ctx, waiting)
+		said, err = e.steeringTexts(ctx, waiting)
 		e.look = len(said) > 0 // they may have to wait for an open call
 	}
 	return said, false, err
 }
 
-// changed returns the message of the turn as it reads now; nil = it is no longer known.
-func (e *ear) changed(ctx context.Context, waiting []bot.Arrival, edits []int64) (*journal.Entry, error) {
+// changedMessage returns the message of the turn as it reads now; nil = it is no longer known.
+func (e *turnInbox) changedMessage(ctx context.Context, waiting []bot.Arrival, edits []int64) (*journal.Entry, error) {
 	last := slices.IndexFunc(waiting, func(a bot.Arrival) bool { return a.Seq == edits[len(edits)-1] })
 	msg, err := e.d.decode(&waiting[last])
 	if err != nil {
@@ -125,8 +125,8 @@ func (e *ear) changed(ctx context.Context, waiting []bot.Arrival, edits []int64)
 	}, nil
 }
 
-// drop finishes edits that cannot be read, so that the turn goes on as it was.
-func (e *ear) drop(ctx context.Context, edits []int64, failed error) error {
+// dropEdits finishes edits that cannot be read, so that the turn goes on as it was.
+func (e *turnInbox) dropEdits(ctx context.Context, edits []int64, failed error) error {
 	if failed != nil {
 		return nil
 	}
@@ -136,9 +136,9 @@ func (e *ear) drop(ctx context.Context, edits []int64, failed error) error {
 	return err
 }
 
-// steered returns the texts of the turn's person that have arrived since it began, in order, up to the first that can
+// steeringTexts returns the texts of the turn's person that have arrived since it began, in order, up to the first that can
 // only be a turn of its own.
-func (e *ear) steered(ctx context.Context, waiting []bot.Arrival) (said []journal.Entry, err error) {
+func (e *turnInbox) steeringTexts(ctx context.Context, waiting []bot.Arrival) (said []journal.Entry, err error) {
 	heard := &joining{}
 	for i := range waiting {
 		a := &waiting[i]
@@ -162,7 +162,7 @@ func (e *ear) steered(ctx context.Context, waiting []bot.Arrival) (said []journa
 		heard.said = append(heard.said, msg)
 	}
 	if len(said) > 0 {
-		e.heard = heard
+		e.unstored = heard
 	}
 	return said, nil
 }
@@ -172,37 +172,37 @@ func steers(msg *bot.Message) bool {
 	return msg.Kind == bot.Text && msg.Command == "" && !msg.FromBot && msg.Place.Ordinary() && len(msg.Files) == 0 && !empty(msg)
 }
 
-// joins adds to a Change that appends what was heard that its arrivals are finished. The questions of a turn whose
+// addJoining adds to a Change that appends what was heard that its arrivals are finished. The questions of a turn whose
 // message was changed are withdrawn.
-func (e *ear) joins(ctx context.Context, change *bot.Change) error {
-	if e.heard == nil || !slices.ContainsFunc(change.Append.Entries, func(s journal.Entry) bool { return s.Joins != "" }) {
+func (e *turnInbox) addJoining(ctx context.Context, change *bot.Change) error {
+	if e.unstored == nil || !slices.ContainsFunc(change.Append.Entries, func(s journal.Entry) bool { return s.Joins != "" }) {
 		return nil
 	}
-	change.Done, change.Facts = e.heard.texts, append(change.Facts, e.heard.facts...)
-	if len(e.heard.edits) == 0 {
+	change.Done, change.Facts = e.unstored.texts, append(change.Facts, e.unstored.facts...)
+	if len(e.unstored.edits) == 0 {
 		return nil
 	}
-	change.Handles, change.Done = e.heard.edits[0], e.heard.edits[1:]
+	change.Handles, change.Done = e.unstored.edits[0], e.unstored.edits[1:]
 	change.Lanes = []bot.LaneUpdate{{Session: e.lane.Session, Stop: new("")}}
 	e.fresh = false // an earlier run may have asked
 	return e.withdraw(ctx, change)
 }
 
-// joined follows a Change that was stored: what joined the turn gets the sign of it.
-func (e *ear) joined(change *bot.Change) {
-	if e.heard == nil || len(e.heard.said) == 0 || len(change.Done) == 0 {
+// reportJoined follows a Change that was stored: what joined the turn gets the sign of it.
+func (e *turnInbox) reportJoined(change *bot.Change) {
+	if e.unstored == nil || len(e.unstored.said) == 0 || len(change.Done) == 0 {
 		return
 	}
 	if signs := e.d.parts.Signs; signs != nil {
-		signs.Merged(e.lane.Session, e.heard.said)
+		signs.Merged(e.lane.Session, e.unstored.said)
 	}
-	e.heard = nil
+	e.unstored = nil
 }
 
-// refused translates the error of a Change that appends what was heard: /stop drops it.
-func (e *ear) refused(change *bot.Change, err error) error {
+// explainRefusal translates the error of a Change that appends what was heard: /stop drops it.
+func (e *turnInbox) explainRefusal(change *bot.Change, err error) error {
 	if change.Handles != 0 && errors.Is(err, bot.ErrHandled) {
-		return agent.ErrUnheard
+		return agent.ErrWithdrawn
 	}
 	return err
 }

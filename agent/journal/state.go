@@ -10,12 +10,12 @@ import (
 	"github.com/zephbot/zephbot/policy/source"
 )
 
-// Standing sums up a conversation up to one of its entries: everything that a turn has to know about the entries before
-// those that it reads.
-type Standing struct {
-	// N is the number of the last entry that is included. Journals that are joined are numbered again, so a Standing
-	// whose N differs from the number of its entry knows nothing of the journal that was put in front. Such a Standing
-	// is ignored.
+// ConversationState sums up a conversation up to one of its entries: everything that a turn has to know about the
+// entries before those that it reads.
+type ConversationState struct {
+	// N is the number of the last entry that is included. Journals that are joined are numbered again, so a
+	// ConversationState whose N differs from the number of its entry knows nothing of the journal that was put in
+	// front. Such a ConversationState is ignored.
 	N int64 `json:"n"`
 	// Began is the number of the entry with which the conversation began; 0 = the first.
 	Began   int64 `json:"began,omitempty"`
@@ -30,20 +30,22 @@ type Standing struct {
 	Turn       string `json:"turn,omitempty"`
 	Caller     string `json:"caller,omitempty"`
 	Suspicious string `json:"suspicious,omitempty"` // source of the last text that tried to give instructions
-	// Marked are the sources before Suspicious that count too, each once, the latest last. Whoever clears one mark has not
-	// seen the others.
+	// Marked are the sources before Suspicious that count too, each once, the latest last. Whoever clears
+	// one mark has not seen the others.
 	Marked []string `json:"marked,omitempty"`
-	// Foreign is the source of the last text that nobody in the conversation has written: a page, a file, the output of a
-	// command, somebody else's message.
+	// Foreign is the source of the last text that nobody in the conversation has written: a page, a file, the output of
+	// a command, somebody else's message.
 	Foreign string `json:"foreign,omitempty"`
 	// Succeeded lists the tools that have run without failure, each once, in the order of their first success.
 	Succeeded []string `json:"succeeded,omitempty"`
 	Touched   []string `json:"touched,omitempty"` // paths that calls worked on, each once, the last MostTouched
-	// Said are the web addresses that people have written, and Seen those that foreign text has brought: pages, searches,
-	// quotations, documents that nothing in this conversation has written. Of each, the last mostSaid and mostSeen count.
+	// Said are the web addresses that people have written, and Seen those that foreign text has brought:
+	// pages, searches, quotations, documents that nothing in this conversation has written. Of each, the
+	// last mostSaid and mostSeen count.
 	Said netrule.Keys `json:"said,omitempty"`
 	Seen netrule.Keys `json:"seen,omitempty"`
-	// Wrote: something may have changed any file. Made are the files that calls have changed otherwise, the first MostMade.
+	// Wrote: something may have changed any file. Made are the files that calls have changed
+	// otherwise, the first MostMade.
 	Wrote bool     `json:"wrote,omitempty"`
 	Made  []string `json:"made,omitempty"`
 	// Speakers are the people who have spoken, each under each name once, in the order of their first words.
@@ -64,21 +66,21 @@ type Speaker struct {
 	Name   string `json:"name"`
 }
 
-// MostSpeakers bounds Standing.Speakers. Who comes later is not remembered.
+// MostSpeakers bounds ConversationState.Speakers. Who comes later is not remembered.
 const MostSpeakers = 256
 
-// MostTouched bounds the paths that a Standing remembers. After flagged content, work on a path that was dropped needs
-// a new approval; nothing else depends on it.
+// MostTouched bounds the paths that a ConversationState remembers. After flagged content, work on a path that was
+// dropped needs a new approval; nothing else depends on it.
 const MostTouched = 256
 
-// mostMarked bounds Standing.Marked; manySources stands for the oldest ones when there are more.
+// mostMarked bounds ConversationState.Marked; manySources stands for the oldest ones when there are more.
 const (
 	mostMarked  = 16
 	manySources = "several sources"
 )
 
 // markSource notes that a text of a source tried to give instructions.
-func (s *Standing) markSource(source string) {
+func (s *ConversationState) markSource(source string) {
 	if s.Suspicious != "" && s.Suspicious != source {
 		s.Marked = append(s.withoutMark(s.Suspicious), s.Suspicious)
 	}
@@ -90,7 +92,7 @@ func (s *Standing) markSource(source string) {
 }
 
 // clearMark takes back the mark of a source. If others count too, the latest of them is Suspicious.
-func (s *Standing) clearMark(source string) {
+func (s *ConversationState) clearMark(source string) {
 	s.Marked = s.withoutMark(source)
 	if s.Suspicious != source {
 		return
@@ -102,7 +104,7 @@ func (s *Standing) clearMark(source string) {
 }
 
 // withoutMark returns Marked without a source, as a list of its own; nil = it is empty.
-func (s *Standing) withoutMark(source string) []string {
+func (s *ConversationState) withoutMark(source string) []string {
 	var list []string
 	for _, m := range s.Marked {
 		if m != source {
@@ -112,8 +114,8 @@ func (s *Standing) withoutMark(source string) []string {
 	return list
 }
 
-// mostSaid, mostSeen and MostMade bound what a Standing knows of addresses and files. An address that was dropped has to
-// be approved; if more files were changed, all of them count as changed.
+// mostSaid, mostSeen and MostMade bound what a ConversationState knows of addresses and files. An address that was
+// dropped has to be approved; if more files were changed, all of them count as changed.
 const (
 	mostSaid = 256
 	mostSeen = 1024
@@ -127,12 +129,13 @@ type Count struct {
 	Calls   int    `json:"calls,omitempty"`
 }
 
-// MostCallers bounds the length of Standing.By. When there are more people, the count of the one who has used no tools
-// for the longest time is added to what counts for everybody, so that no use is forgotten before the next /clear.
+// MostCallers bounds the length of ConversationState.By. When there are more people, the count of the one
+// who has used no tools for the longest time is added to what counts for everybody, so that no use is
+// forgotten before the next /clear.
 const MostCallers = 256
 
 // Of returns what counts for a person: the batches and calls of their own turns, and those that count for everybody.
-func (s *Standing) Of(caller string) (batches, calls int) {
+func (s *ConversationState) Of(caller string) (batches, calls int) {
 	batches, calls = s.Batches, s.Calls
 	for i := range s.By {
 		if c := &s.By[i]; c.Caller != caller {
@@ -142,9 +145,9 @@ func (s *Standing) Of(caller string) (batches, calls int) {
 	return batches, calls
 }
 
-// After returns the Standing after more entries, in order. Entries that it includes already are skipped. The receiver
-// is not changed.
-func (s Standing) After(entries ...Entry) Standing {
+// After returns the ConversationState after more entries, in order. Entries that it includes already are
+// skipped. The receiver is not changed.
+func (s ConversationState) After(entries ...Entry) ConversationState {
 	s.ownLists()
 	for i := range entries {
 		if e := &entries[i]; e.N > s.N {
@@ -155,13 +158,13 @@ func (s Standing) After(entries ...Entry) Standing {
 }
 
 // ownLists copies the lists that are changed in place.
-func (s *Standing) ownLists() {
+func (s *ConversationState) ownLists() {
 	s.Succeeded, s.Touched, s.By = slices.Clip(s.Succeeded), slices.Clone(s.Touched), slices.Clone(s.By)
 	s.Made = slices.Clip(s.Made)
 	s.Speakers = slices.Clip(s.Speakers)
 }
 
-func (s *Standing) addEntry(e *Entry) {
+func (s *ConversationState) addEntry(e *Entry) {
 	if e.Unsummed {
 		s.Unsummed = Unsummed{Times: s.Unsummed.Times + 1, At: e.At}
 	}
@@ -191,7 +194,7 @@ func (s *Standing) addEntry(e *Entry) {
 }
 
 // noteMessage notes what a message of a person brings that they have not written.
-func (s *Standing) noteMessage(e *Entry) {
+func (s *ConversationState) noteMessage(e *Entry) {
 	said, seen := e.listAddresses()
 	s.Said, s.Seen = s.Said.Add(said, mostSaid), s.Seen.Add(seen, mostSeen)
 	if who := (Speaker{e.Caller, e.Speaker}); e.Speaker != "" && len(s.Speakers) < MostSpeakers && !slices.Contains(s.Speakers, who) {
@@ -227,10 +230,10 @@ func (e *Entry) foreignSource() source.Source {
 }
 
 // beginConversation applies an entry with which a conversation begins.
-func (s *Standing) beginConversation(e *Entry) {
-	*s = Standing{Began: e.N}
-	if e.Standing != nil {
-		*s = *e.Standing
+func (s *ConversationState) beginConversation(e *Entry) {
+	*s = ConversationState{Began: e.N}
+	if e.State != nil {
+		*s = *e.State
 		s.ownLists()
 	}
 	if s.Summary = 0; e.Text != "" {
@@ -238,9 +241,9 @@ func (s *Standing) beginConversation(e *Entry) {
 	}
 }
 
-// applySummary applies a summary within a conversation. Nothing that counted stops counting: a model that sums up flagged
-// content could otherwise wash the flag off.
-func (s *Standing) applySummary(e *Entry) {
+// applySummary applies a summary within a conversation. Nothing that counted stops counting: a model that sums up
+// flagged content could otherwise wash the flag off.
+func (s *ConversationState) applySummary(e *Entry) {
 	s.Summary, s.Unsummed = e.N, Unsummed{}
 	if e.Flagged {
 		s.markSource(source.Summary.Words())
@@ -248,7 +251,7 @@ func (s *Standing) applySummary(e *Entry) {
 }
 
 // countBatch counts a batch for the person who began its turn.
-func (s *Standing) countBatch(e *Entry) {
+func (s *ConversationState) countBatch(e *Entry) {
 	s.Batches++
 	s.Calls += len(e.Uses)
 	if s.Caller == "" || e.Turn != s.Turn {
@@ -267,7 +270,7 @@ func (s *Standing) countBatch(e *Entry) {
 	}
 }
 
-func (s *Standing) addResult(e *Entry) {
+func (s *ConversationState) addResult(e *Entry) {
 	if e.Cleared != "" {
 		s.clearMark(e.Cleared)
 	}
