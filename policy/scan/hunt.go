@@ -76,7 +76,7 @@ func (h *hunt) look(f *phrase, end int) {
 		h.anchored(f, start, end, leet)
 		return
 	}
-	rules[f.rule].find(h, &h.rules[f.rule], start, end)
+	rules()[f.rule].find(h, &h.rules[f.rule], start, end)
 }
 
 // matches returns the matches; at maps positions to the original.
@@ -85,9 +85,9 @@ func (h *hunt) matches(at func(int) int) []Match {
 	add := func(name, category string, s span) {
 		found = append(found, Match{Rule: name, Category: category, Start: at(s.start), End: at(s.end)})
 	}
-	for i := range rules {
+	for i, r := range rules() {
 		for _, m := range h.rules[i].found {
-			add(rules[i].name, rules[i].category, m)
+			add(r.name, r.category, m)
 		}
 	}
 	for _, m := range h.found {

@@ -1,5 +1,44 @@
 package scan
 
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// ordersText is the table of concepts and orders; its first lines describe the format.
+//
+//go:embed orders.txt
+var ordersText string
+
+// concept is an idea of which instructions to a model consist, regardless of words and language. A set of concepts is a
+// bit mask.
+type concept uint64
+
+// Concepts that are no words.
+const (
+	sentenceEnd concept = 1 << 63
+	colon       concept = 1 << 62 // or a comma; follows the name of somebody who is addressed
+	foreign     concept = 1 << 61 // a word of a script without blanks
+)
+
+// orderList is what ordersText says.
+type orderList struct {
+	concepts map[string]concept // by name, and the named sets of them, which begin with $
+	anchors  concept            // rare in ordinary text: where one occurs, the text around it is searched for all of them
+	words    int                // number of concepts that are words
+	orders   []order
+}
+
+// orderTable returns the table. A row with a mistake, which a test finds, is left out.
+var orderTable = sync.OnceValue(func() *orderList {
+	list, _ := readOrders(ordersText)
+	return list
+})
+
 // step is one concept of an order that must follow the previous one.
 type step struct {
 	any concept // one of these
@@ -17,88 +56,98 @@ type order struct {
 	not   concept // none of these may be among them
 }
 
-// together returns an order whose concepts occur in any order within span bytes: one of each.
-func together(name, category string, span int, all ...concept) order {
-	return order{name: name, category: category, span: span, all: all}
+// readOrders reads a table.
+func readOrders(text string) (*orderList, error) {
+	l := &orderList{concepts: map[string]concept{"colon": colon, "foreign": foreign}}
+	err := eachRow("orders.txt", text, func(_ int, row string) error {
+		head, rest, ok := strings.Cut(row, ": ")
+		if !ok {
+			return errNoColon
+		}
+		words := strings.Fields(head)
+		switch {
+		case words[0] == "anchor" || words[0] == "concept":
+			return l.addConcept(words)
+		case words[0][0] == '$':
+			set, err := l.set(rest)
+			l.concepts[words[0]] = set
+			return err
+		}
+		o, err := l.readOrder(words, rest)
+		if err == nil {
+			l.orders = append(l.orders, o)
+		}
+		return err
+	})
+	return l, err
 }
 
-// inSequence returns an order whose concepts follow each other.
-func inSequence(name, category string, steps ...step) order {
-	return order{name: name, category: category, steps: steps}
-}
-
-// acrossSentences lets the concepts of an order be in different sentences.
-func (o order) acrossSentences() order {
-	o.far = true
-	return o
-}
-
-// unless excludes texts with one of these concepts among those of the order.
-func (o order) unless(not concept) order {
-	o.not = not
-	return o
-}
-
-// orders returns the table. TestOrders has examples for each order: texts that match, and texts that must not.
-func orders() []order {
-	danger := unasked | consent | steal | keyFile | secretly | obey | authority | void
-	return []order{
-		together("override_orders", "override", 90, drop, past|yours, instruction).unless(letter | technical),
-		together("override_orders", "override", 120, drop, every, instruction,
-			reveal|send|obey|now|steal|free|prompt).unless(letter | technical),
-		together("override_orders", "override", 70, drop, yours, rules_).unless(letter | technical),
-		together("override_orders", "override", 140, drop, past, rules_,
-			reveal|send|obey|free|now|steal).unless(letter | technical),
-		together("override_orders", "override", 60, drop, prompt).unless(letter),
-		together("override_orders", "override", 110, drop, obey, past|yours).unless(letter | technical),
-		together("void_orders", "override", 110, void, instruction|rules_, past|yours|obey).unless(letter | technical),
-		together("void_orders", "override", 70, void, prompt),
-		together("unbound_role", "role", 130, become|now, free).unless(letter | technical),
-		together("unbound_role", "role", 60, free, off).unless(letter | technical),
-		together("only_this", "override", 150, obey,
-			now|steal|secretly|untold|authority|machine|void).acrossSentences().unless(letter),
-		inSequence("prompt_leak", "extraction", step{any: reveal}, step{any: prompt, gap: 60}),
-		together("prompt_leak", "extraction", 90, reveal, prompt, foreign),
-		together("prompt_leak", "extraction", 150, reveal, verbatim, instruction|prompt,
-			yours|you|past).acrossSentences(),
-		inSequence("hide_orders", "secrecy", step{any: untold}, step{any: user | note, gap: 40}).unless(letter),
-		together("hide_orders", "secrecy", 60, untold, user, foreign),
-		together("hide_orders", "secrecy", 170, untold, foremost|secretly|keyFile).acrossSentences().unless(letter),
-		together("secret_deed", "secrecy", 120, secretly, keyFile|user|dialogue|steal|machine|mail,
-			send|put|act|reveal),
-		together("secret_deed", "secrecy", 110, softly, keyFile|dialogue|steal, send|put|act),
-		together("key_files", "exfiltration", 170, keyFile, put|send,
-			parameter|target|address|foremost|untold).acrossSentences(),
-		together("key_files", "exfiltration", 100, become, keyFile, now|free|authority|steal|act).acrossSentences(),
-		together("call_first", "steering", 180, foremost, put|send|act|reveal|use,
-			keyFile|secret|dialogue|parameter|address).acrossSentences(),
-		together("call_first", "steering", 150, foremost, use, tool, must|always|before).acrossSentences(),
-		inSequence("to_the_model", "steering", step{any: machine}, step{any: must, gap: 60},
-			step{any: act | respond, gap: 14}).unless(letter),
-		inSequence("to_the_model", "steering", step{any: machine}, step{any: colon, gap: 50},
-			step{any: act | respond | redirect, gap: 12}).unless(letter),
-		inSequence("to_the_model", "steering", step{any: machine},
-			step{any: danger | whatever | drop | void | dialogue, gap: 160},
-			step{any: act | send | put | reveal | user | you, gap: 100}).acrossSentences().unless(letter),
-		together("to_the_model", "steering", 180, machine, unasked|secretly|consent,
-			act|send|put).acrossSentences().unless(letter),
-		together("forged_consent", "steering", 150, consent,
-			unasked|whatever|steal|drop|obey|free|keyFile).acrossSentences(),
-		together("forged_authority", "role", 170, authority,
-			free|obey|unasked|void|prompt|steal|secretly).acrossSentences(),
-		together("other_task", "override", 170, redirect,
-			act|send|secret|reveal|obey|keyFile|put|steal).acrossSentences().unless(letter),
-		together("carry_off", "exfiltration", 170, dialogue|keyFile, send|put, address|target).acrossSentences(),
-		together("carry_off", "exfiltration", 190, secret, put|send, address|target,
-			softly|secretly|untold|foremost|unasked).acrossSentences(),
-		together("copies", "exfiltration", 150, carbon, always, address),
-		together("kept_order", "steering", 160, memory,
-			unasked|address|dialogue|target|secretly|steal).acrossSentences(),
-		together("fixed_answer", "steering", 110, respond, whatever).unless(technical),
-		together("unasked_deed", "steering", 170, unasked,
-			steal|keyFile|secretly|authority|untold|foremost).acrossSentences().unless(letter),
-		together("role_object", "delimiter", 220, roleObject, danger|free|now|drop).acrossSentences(),
+// addConcept adds the concept of a row.
+func (l *orderList) addConcept(words []string) error {
+	if len(words) != 2 || l.concepts[words[1]] != 0 || l.words > 60 {
+		return errors.New("a concept has one name, which is new, and there are at most 61")
 	}
+	c := concept(1) << l.words
+	l.words++
+	l.concepts[words[1]] = c
+	if words[0] == "anchor" {
+		l.anchors |= c
+	}
+	return nil
+}
+
+// set returns the concepts of alternatives that are joined by bars.
+func (l *orderList) set(text string) (set concept, err error) {
+	for name := range strings.SplitSeq(text, "|") {
+		c := l.concepts[name]
+		if c == 0 {
+			return 0, fmt.Errorf("%q is no concept", name)
+		}
+		set |= c
+	}
+	return set, nil
+}
+
+// readOrder reads an order. words are its name, its category and the span, if it has one.
+func (l *orderList) readOrder(words []string, text string) (o order, err error) {
+	parts := strings.Split(text, ", ")
+	for _, part := range parts[1:] {
+		not, ok := strings.CutPrefix(part, "not ")
+		switch {
+		case part == "far":
+			o.far = true
+		case !ok:
+			return o, fmt.Errorf("%q is neither far nor not", part)
+		default:
+			if o.not, err = l.set(not); err != nil {
+				return o, err
+			}
+		}
+	}
+	gap := 0
+	for word := range strings.FieldsSeq(parts[0]) {
+		if number, ok := strings.CutPrefix(word, "<"); ok {
+			gap, err = strconv.Atoi(number)
+		} else {
+			var set concept
+			set, err = l.set(word)
+			o.all, o.steps = append(o.all, set), append(o.steps, step{any: set, gap: gap})
+		}
+		if err != nil {
+			return o, err
+		}
+	}
+	switch len(words) {
+	case 2:
+		o.all = nil
+	case 3:
+		o.steps = nil
+		o.span, err = strconv.Atoi(words[2])
+	default:
+		return o, errors.New("an order begins with its name, its category and perhaps a span")
+	}
+	o.name, o.category = words[0], words[1]
+	return o, err
 }
 
 // event is a word of the vocabulary in a text.

@@ -40,7 +40,7 @@ func expand(list string) []string {
 			var next []string
 			for _, head := range heads {
 				for choice := range strings.SplitSeq(group, "|") {
-					next = append(next, head+written.Replace(word+choice))
+					next = append(next, head+spelled.Replace(word+choice))
 				}
 			}
 			heads, one = next, rest
@@ -50,8 +50,8 @@ func expand(list string) []string {
 	return all
 }
 
-// written replaces the signs of expand.
-var written = strings.NewReplacer("_", " ", "~", "_")
+// spelled replaces the signs of expand.
+var spelled = strings.NewReplacer("_", " ", "~", "_")
 
 // automaton finds phrases in one pass, ignoring the case of ASCII letters and the length of white space (Aho-Corasick,
 // as a table).
@@ -69,7 +69,7 @@ const ending = 1 << 15
 // phrases is the automaton of all rules and all anchors.
 var phrases = sync.OnceValue(func() *automaton {
 	var list []*phrase
-	for i, r := range rules {
+	for i, r := range rules() {
 		for _, text := range r.phrases {
 			list = append(list, &phrase{text: text, rule: i})
 		}

@@ -3,10 +3,8 @@
 package scan
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Sanitized replaces a match.
@@ -23,81 +21,16 @@ type Match struct {
 	End      int
 }
 
-// rule is one pattern. Its matches begin with one of its phrases.
-type rule struct {
-	name, category string
-	phrases        []string
-	find           func(h *hunt, p *progress, start, end int) // checks the phrase at this position
-}
-
 // ws matches white space including Unicode's, because Go's \s is limited to ASCII.
 const ws = `[\s\p{Z}\x{85}\x{0B}]`
-
-// compile returns a rule. "_" represents one or more white spaces, in the pattern and in the phrases with which its
-// matches begin; see expand.
-func compile(name, category, phrases, pattern string) rule {
-	re := sync.OnceValue(func() *regexp.Regexp { // compiled on first use: few texts contain one of the phrases
-		return regexp.MustCompile(`(?i)\A(?:` + strings.ReplaceAll(pattern, "_", ws+"+") + `)`)
-	})
-	return byHand(name, category, phrases, func(h *hunt, p *progress, start, _ int) {
-		if !p.free(start) {
-			return
-		}
-		if loc := re().FindStringIndex(h.text[start:]); loc != nil {
-			p.add(start, start+loc[1])
-		}
-	})
-}
-
-// byHand returns a rule that no expression finds fast enough, because its matches have no maximum length or because
-// nearly every page contains its phrases. A comment next to it gives the equivalent pattern.
-func byHand(name, category, phrases string, find func(h *hunt, p *progress, start, end int)) rule {
-	return rule{name: name, category: category, phrases: expand(phrases), find: find}
-}
-
-// rules are the patterns of seed 001 in their order, followed by what they miss: several qualifiers, "disregard the
-// above", instructions to run or to become something.
-var rules = append([]rule{
-	compile("ignore_instructions", "override",
-		"ignore_(all|any|every|the|of|your|my|these|those|previous|prior|earlier|above|preceding|foregoing|instruction|prompt|rule|direction|context)",
-		`ignore_(?:(?:all|any|every|the|of|your|my|these|those|previous|prior|earlier|above|preceding|foregoing)_){0,6}(?:instructions?|prompts?|rules?|directions?|context)`),
-	compile("role_override", "role", "you_are_now", `you_are_now`),
-	compile("new_directive", "override", "new_(instruction|directive)", `new_(?:instructions?|directives?)`+ws+`*:`),
-	compile("developer_mode", "role", "developer_mode", `developer_mode`),
-	compile("system_prompt_leak", "extraction",
-		"(reveal|show|print|output|display|repeat|expose|dump|leak|copy|give)_(me|your|the|my|full|entire|exact|complete|system),what_(is|are|was)_(your|the|system)",
-		`(?:(?:reveal|show|print|output|display|repeat|expose|dump|leak|copy|give)_(?:me_)?(?:(?:your|the|my)_)?(?:(?:full|entire|exact|complete)_)?|what_(?:is|are|was)_(?:(?:your|the)_)?)system_prompt`),
-	compile("reveal_instructions", "extraction", "(reveal|show|display|print)_your_(instruction|prompt|rule)",
-		`(?:reveal|show|display|print)_your_(?:instructions?|prompts?|rules?)`),
-	byHand("jailbreak", "jailbreak", "dan,jailbreak", wholeWord),                // \b(?:DAN|jailbreak)\b
-	byHand("base64_payload", "encoding", "decode,eval,execute,base64", payload), // (?:decode|eval|execute)[^\n]*base64
-	compile("xml_tag_injection", "delimiter",
-		"<(|_)(|/)(|_)(system|assistant|user|tool~result|tool_result|function~call|function_call)", `<`+ws+`*/?`+ws+`*(?:system|assistant|user|tool(?:\x5f|_)result|function(?:\x5f|_)call)`+ws+`*>`),
-	byHand("markdown_image_exfil", "exfiltration", "![", markdownImage), // !\[[^\]\n]*\]\(https?://[^)\s]+\)
-	compile("forget_everything", "override", "forget_(everything|all)", `forget_(?:everything|all)`),
-	compile("disregard_instructions", "override", "disregard_(your|all|previous|the_above|the_previous|any|everything)",
-		`disregard_(?:your|all|previous|the_(?:above|previous)|any|everything)`),
-	compile("override_directives", "override", "override_(your|all|the|any)",
-		`override_(?:(?:your|all|the|any)_){1,2}(?:directives?|instructions?|rules?)`),
-	compile("act_as_if", "role", "act_as_if", `act_as_if`),
-	byHand("html_image_exfil", "exfiltration", "<img", htmlImage), // <img[^>]*\ssrc_*=
-	compile("delimiter_escape_tool_output", "delimiter", "<(|/)tool-output", `</?tool-output(?:`+ws+`|>)`),
-	compile("delimiter_escape_external_data", "delimiter", "<(|/)external-data", `</?external-data(?:`+ws+`|>)`),
-	compile("new_persona", "role", "new_persona,do_anything_now,pretend_(to_be|that_you|you_are)",
-		`(?:new_persona|do_anything_now|pretend_(?:to_be|that_you|you_are))`),
-	compile("execute_following", "override", "(execute|run|perform)_the_following",
-		`(?:execute|run|perform)_the_following_(?:commands?|instructions?|steps?)`),
-	compile("hide_from_user", "override", "(do_not|don't|dont|never)_(tell|inform|mention|show|alert|ask)",
-		`(?:do_not|don'?t|never)_(?:tell|inform|mention_(?:this_)?to|show|alert|ask)_(?:this_to_)?the_user`),
-}, tokenRules()...)
 
 // Names returns the names of the rules: the patterns in their order, then the orders, then those for encoded text.
 func Names() []string {
 	var names []string
-	for _, r := range rules {
+	for _, r := range rules() {
 		names = append(names, r.name)
 	}
-	for _, o := range orders() {
+	for _, o := range orderTable().orders {
 		if !slices.Contains(names, o.name) {
 			names = append(names, o.name)
 		}
@@ -122,7 +55,7 @@ func Find(text string) []Match {
 
 // once drops orders that a pattern has found too.
 func once(found []Match) []Match {
-	listed := func(m Match) bool { return slices.ContainsFunc(rules, func(r rule) bool { return r.name == m.Rule }) }
+	listed := func(m Match) bool { return slices.ContainsFunc(rules(), func(r rule) bool { return r.name == m.Rule }) }
 	if !slices.ContainsFunc(found, listed) {
 		return found
 	}
@@ -164,7 +97,7 @@ func ends(text string) string { return text[:min(len(text), MaxText)] }
 
 // search searches a folded text for phrases and orders.
 func search(f *folded) *hunt {
-	h := &hunt{text: f.text, spaced: f.spaced(), rules: make([]progress, len(rules))}
+	h := &hunt{text: f.text, spaced: f.spaced(), rules: make([]progress, len(rules()))}
 	phrases().scan(h.spaced, h.look)
 	h.turns()
 	h.orders()

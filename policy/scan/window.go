@@ -49,7 +49,7 @@ func anchorPhrases() []*phrase {
 		list = append(list, p)
 	}
 	for _, w := range words(false) {
-		if w.concept&anchors != 0 {
+		if w.concept&orderTable().anchors != 0 {
 			add(&phrase{text: w.text, rule: anchorRule, stem: w.stem, loose: w.loose})
 		}
 	}
@@ -137,7 +137,6 @@ type dictionary map[[2]byte][]word
 var (
 	plainDictionary = sync.OnceValue(func() dictionary { return index(words(false)) })
 	gluedDictionary = sync.OnceValue(func() dictionary { return index(words(true)) })
-	orderTable      = sync.OnceValue(orders)
 )
 
 func index(list []word) dictionary {
@@ -252,7 +251,7 @@ func judge(text string, leetToo, glued bool, do func(o *order, start, end int)) 
 	for _, e := range events {
 		all |= e.is
 	}
-	table := orderTable()
+	table := orderTable().orders
 	for n := range table {
 		o := &table[n]
 		if o.steps == nil && !o.complete(all) {
