@@ -217,20 +217,22 @@ func storingContext(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // handleFailure decides what a failed model call means for the turn. If the model had started to answer, the call is settled
-// by an estimate, because vendors charge for it; if it was given up before, while the server had the request, by what was
-// set aside for it.
+// by an estimate, because vendors charge for it; if nobody knows how it has ended, by what was set aside for it.
 func (s *step) handleFailure(ctx context.Context, key string, estimate int, err error) (*Outcome, error) {
 	var used llm.Usage
 	var usd float64
 	if s.partial.Len()+s.thinking.Len() > 0 {
 		written := window.Tokens(s.partial.String()) + window.Tokens(s.thinking.String())
 		used, usd = llm.Usage{Input: estimate, Output: written}, UnknownUSD
-	} else if errors.Is(err, llm.ErrUnderWay) {
+	} else if llm.MayHaveCost(err) {
 		used, usd = llm.Usage{Input: estimate, Output: s.limits.MaxTokens}, cost.ReservedUSD
 	}
 	s.settleCost(ctx, key, used, usd)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
+	}
+	if denied, ok := errors.AsType[*Denied](err); ok { // another attempt cannot be paid for
+		return s.endWithout(journal.ReasonBudget, denied.Text), nil
 	}
 	line := zerolog.Ctx(ctx).Warn().Err(err)
 	if advice := llm.KindOf(err).Advice(); advice != "" {

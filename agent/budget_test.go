@@ -108,6 +108,32 @@ func TestBudgetOfACallUnderWay(t *testing.T) {
 	}
 }
 
+// penniless is a model of which an attempt was lost, and another one cannot be paid for.
+type penniless struct{ *agent.Denied }
+
+func (penniless) Name() string { return "m" }
+
+func (p penniless) Chat(context.Context, *llm.Request, func(string)) (*llm.Response, error) {
+	return nil, fmt.Errorf("pay for an attempt: %w: %w", p.Denied, llm.ErrUnderWay)
+}
+
+// TestBudgetOfALostAttempt: a turn ends with the words of the budget if another attempt cannot be paid for, and the one
+// that was lost costs what was set aside.
+func TestBudgetOfALostAttempt(t *testing.T) {
+	t.Parallel()
+	denied := &agent.Denied{Scope: "user", Text: "Your tokens are used up."}
+	w := newWorld(t, llmtest.New(), "go")
+	w.deps.Provider = penniless{denied}
+	money := &purse{}
+	w.deps.Budget, w.limits.MaxTokens = money, 99
+	if out := w.must(t.Context()); out.Kind != agent.Ended || out.Reason != journal.ReasonBudget || out.Text != denied.Text {
+		t.Errorf("outcome %+v", out)
+	}
+	if diff := cmp.Diff(money.reserved, money.settled); diff != "" || money.usd != cost.ReservedUSD || len(money.settled) != 1 {
+		t.Errorf("settled $%v (-reserved +settled):\n%s", money.usd, diff)
+	}
+}
+
 func TestBudgetSaysNo(t *testing.T) {
 	t.Parallel()
 	denied := &agent.Denied{Scope: "user", Text: "Your tokens are used up."}

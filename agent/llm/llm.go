@@ -230,7 +230,9 @@ type Error struct {
 	// Budget: Window is not the model's window, but how many tokens this account may use in a time; the request alone is
 	// larger, so that waiting does not help.
 	Budget bool
-	Err    error
+	// UnderWay: the server may have worked on the request, and nobody knows what that has cost.
+	UnderWay bool
+	Err      error
 }
 
 // Error implements error.
@@ -257,6 +259,13 @@ func (e *Error) Retryable() bool {
 // ErrUnderWay goes with the error of a context that has ended a call while the server had its request: nobody knows what
 // the call has cost.
 var ErrUnderWay = errors.New("its request was under way")
+
+// MayHaveCost reports whether nobody knows what a call that failed has cost: the server had its request, and did not say
+// that it failed.
+func MayHaveCost(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.UnderWay || errors.Is(err, ErrUnderWay)
+}
 
 // KindOf classifies any error; a context deadline is Timeout, an unknown error Unavailable.
 func KindOf(err error) Kind {

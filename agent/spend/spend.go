@@ -4,6 +4,7 @@
 package spend
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -65,8 +66,8 @@ func NewModel(purpose string, provider llm.Provider) *Model {
 }
 
 // Chat asks the model. The most that the answer may cost is set aside before, and what it has cost is settled after, also
-// if it failed after it had begun. A call that was given up while the server had its request, and had sent no text yet, has
-// cost what was set aside: it may have been read, and thought about. Errors are a *cost.Denied, cost.ErrNobody, or those of
+// if it failed after it had begun. A call of which nobody knows how it has ended, and that had brought no text yet, has cost
+// what was set aside: it may have been read, and thought about. Errors are a *cost.Denied, cost.ErrNobody, or those of
 // llm.Provider.
 func (m *Model) Chat(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	input := window.Fixed(req) + window.Messages(req.Messages)
@@ -77,12 +78,14 @@ func (m *Model) Chat(ctx context.Context, req *llm.Request) (*llm.Response, erro
 	if err != nil {
 		return nil, err
 	}
+	sized := *req
+	sized.Size = cmp.Or(req.Size, input)
 	written := 0
-	resp, err := m.provider.Chat(ctx, req, func(text string) { written += window.Tokens(text) })
+	resp, err := m.provider.Chat(ctx, &sized, func(text string) { written += window.Tokens(text) })
 	switch {
 	case err != nil && written > 0: // vendors charge for what they have written
 		h.settleHold(ctx, cost.Amount{Tokens: llm.Usage{Input: input, Output: written}, USD: cost.UnknownUSD})
-	case errors.Is(err, llm.ErrUnderWay):
+	case llm.MayHaveCost(err):
 		h.settleHold(ctx, cost.Amount{Tokens: most.Tokens, USD: cost.ReservedUSD})
 	case err != nil:
 		h.settleHold(ctx, cost.Amount{})

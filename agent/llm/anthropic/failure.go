@@ -22,16 +22,17 @@ var errRefused = errors.New("server refused the request")
 // exchange performs one request and keeps what came back: the status, the headers, and the body if the request was
 // refused. Not safe for concurrent use.
 type exchange struct {
-	contents *media.Contents
-	client   *http.Client
-	sent     bool
-	address  string // of the request
-	status   int
-	header   http.Header
-	body     []byte
-	refusal  bool // rejected because of its content
-	ended    bool // the stream ended as it should, in whatever words
-	events   *stream
+	contents  *media.Contents
+	client    *http.Client
+	sent      bool
+	departure wire.Departure
+	address   string // of the request
+	status    int
+	header    http.Header
+	body      []byte
+	refusal   bool // rejected because of its content
+	ended     bool // the stream ended as it should, in whatever words
+	events    *stream
 	// complaint is what the server said instead of an answer.
 	complaint *complaint.Complaint
 }
@@ -52,7 +53,7 @@ func (x *exchange) sendBody(ctx context.Context, url string, key Key, body []byt
 		return nil, err //nolint:wrapcheck // classified by failure
 	}
 	x.sent, x.address = true, complaint.Plain(req.URL)
-	resp, err := x.client.Do(req)
+	resp, err := x.client.Do(x.departure.Watch(req))
 	if err != nil {
 		return nil, err //nolint:wrapcheck // classified and cleaned of addresses by failure
 	}
@@ -68,8 +69,13 @@ func (x *exchange) sendBody(ctx context.Context, url string, key Key, body []byt
 // classifyFailure classifies an error. Its text contains no key and no address.
 func (p *Provider) classifyFailure(ctx, callCtx context.Context, x *exchange, err error, streamed bool) error {
 	if ctxErr := ctx.Err(); ctxErr != nil {
-		return wire.Ended(p.o.Name, ctxErr, x.sent)
+		return wire.Ended(p.o.Name, ctxErr, x.departure.Left())
 	}
+	return wire.MarkUnderWay(p.classifyLiving(callCtx, x, err, streamed), x.departure.Left())
+}
+
+// classifyLiving classifies an error of a call whose caller still waits.
+func (p *Provider) classifyLiving(callCtx context.Context, x *exchange, err error, streamed bool) error {
 	e := &llm.Error{Provider: p.o.Name, Status: x.status, Streamed: streamed}
 	var ready *llm.Error
 	var told streamError

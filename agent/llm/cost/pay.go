@@ -2,7 +2,9 @@ package cost
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 
 	"github.com/zephbot/zephbot/agent/llm"
 )
@@ -78,6 +80,23 @@ func WithPayer(ctx context.Context, p Payer) context.Context {
 func PayerOf(ctx context.Context) (Payer, bool) {
 	p, ok := ctx.Value(payerKey{}).(Payer)
 	return p, ok
+}
+
+// Book makes the payer of a context pay for an attempt that has ended in a way that nobody knows the cost of: the most that
+// it may have been. A *Denied says that it cannot, and then nothing more may be attempted. Without a payer it does nothing.
+func Book(ctx context.Context, most llm.Usage) error {
+	p, ok := PayerOf(ctx)
+	if !ok {
+		return nil
+	}
+	key := "attempt/" + rand.Text()
+	if err := p.Reserve(ctx, key, Amount{Tokens: most, USD: UnknownUSD}); err != nil {
+		return fmt.Errorf("reserve: %w", err)
+	}
+	if err := p.Settle(ctx, key, Amount{Tokens: most, USD: ReservedUSD}); err != nil {
+		return fmt.Errorf("settle: %w", err)
+	}
+	return nil
 }
 
 // Unlimited is the payer of calls that the operator makes on the command line, which no quota limits.

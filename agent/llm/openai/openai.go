@@ -346,15 +346,15 @@ func (p *Provider) runWatched(ctx context.Context, x *exchange, f func(context.C
 		return nil
 	}
 	if ctxErr := ctx.Err(); ctxErr != nil {
-		return wire.Ended(p.o.Name, ctxErr, x.sent)
+		return wire.Ended(p.o.Name, ctxErr, x.departure.Left())
 	}
 	if errors.Is(context.Cause(callCtx), errSilence) {
-		return &llm.Error{
-			Kind: llm.Timeout, Provider: p.o.Name, Status: x.status,
+		err = &llm.Error{
+			Kind: llm.Timeout, Status: x.status,
 			Err: fmt.Errorf("no data for %s, which is llm.idle_timeout", p.o.Idle),
 		}
 	}
-	return p.classifyError(x, err)
+	return wire.MarkUnderWay(p.classifyError(x, err), x.departure.Left())
 }
 
 const (

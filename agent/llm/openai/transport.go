@@ -31,6 +31,7 @@ type exchange struct {
 	limit    int64 // of the body of an answer
 
 	sent      bool
+	departure wire.Departure
 	pieces    [][]byte // of the request's body, before contents are filled in
 	repeated  bool     // not sent, because the same request was refused before
 	url       *url.URL // of the request
@@ -91,7 +92,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	}
 	req.Header.Set("User-Agent", "zephbot")
 	x.sent, x.url = true, req.URL
-	resp, err := x.client.Do(req)
+	resp, err := x.client.Do(x.departure.Watch(req))
 	if err != nil {
 		return nil, err //nolint:wrapcheck // classified and cleaned of addresses by classify
 	}

@@ -229,7 +229,7 @@ func (r *Router) Chat(ctx context.Context, req *llm.Request, onDelta func(string
 // overtimeError is the error of a call whose time is over. A provider that was still answering would take as long again; one
 // that was silent may succeed at the next attempt.
 func (c *call) overtimeError() error {
-	e := &llm.Error{Kind: llm.Timeout, Provider: c.asked, Streamed: c.shown}
+	e := &llm.Error{Kind: llm.Timeout, Provider: c.asked, Streamed: c.shown, UnderWay: c.lost != nil}
 	if c.shown {
 		e.Kind = llm.Overtime
 	}
@@ -294,6 +294,8 @@ type call struct {
 	final        bool   // the last error ends the call
 	doubted      bool   // an answer that ended before it began was taken for a sign that the request is too long
 	errs         []*llm.Error
+	written      int        // bytes that the current attempt has passed to onDelta
+	lost         *llm.Usage // what the last attempt may have cost, if nobody knows and nobody has paid for it yet
 }
 
 func (c *call) addFailure(err *llm.Error) { c.errs = append(c.errs, err) }
@@ -304,6 +306,7 @@ func (c *call) passDelta(text string) {
 		return
 	}
 	c.shown = true
+	c.written += len(text)
 	c.onDelta(text)
 }
 
@@ -320,16 +323,18 @@ func (c *call) tryProvider(ctx context.Context, p *circuit) (*llm.Response, erro
 	o := &c.router.o
 	for number := 1; ; number++ {
 		c.resetText()
+		if err := c.payLost(ctx); err != nil {
+			c.final = true
+			return nil, err
+		}
 		res, err := c.attemptOnce(ctx, p, number)
 		if err == nil {
 			return res, nil
 		}
+		c.noteLost(p, err)
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			c.final = true
-			if !errors.Is(err, llm.ErrUnderWay) {
-				err = ctxErr
-			}
-			return nil, fmt.Errorf("call model %s: %w", p.provider.Name(), err)
+			return nil, c.interruptedError(p, ctxErr)
 		}
 		e := asError(err, p.provider.Name())
 		e.Streamed = e.Streamed || c.shown
@@ -355,9 +360,44 @@ func (c *call) tryProvider(ctx context.Context, p *circuit) (*llm.Response, erro
 			Dur("delay", delay).Int("attempt", number).Msg("model call is retried")
 		if err := o.Sleep(ctx, delay); err != nil {
 			c.final = true
-			return nil, fmt.Errorf("wait before retrying the model call: %w", err)
+			return nil, c.interruptedError(p, err)
 		}
 	}
+}
+
+// noteLost notes what an attempt may have cost that has failed, if nobody knows. Whoever sets money aside for a call knows
+// the size of its request.
+func (c *call) noteLost(p *circuit, err error) {
+	if !llm.MayHaveCost(err) {
+		return
+	}
+	output := cmp.Or(c.req.MaxTokens, c.router.o.Answers[p.provider.Name()])
+	if c.shown {
+		output = c.written // a token is a byte or more
+	}
+	c.lost = &llm.Usage{Input: c.req.Size, Output: output}
+}
+
+// payLost makes the payer pay for the attempt before, if nobody knows what it has cost. Otherwise the whole call could cost
+// more than was set aside for it. The caller pays for the last attempt.
+func (c *call) payLost(ctx context.Context) error {
+	c.written = 0
+	if c.lost == nil {
+		return nil
+	}
+	if err := cost.Book(ctx, *c.lost); err != nil {
+		return fmt.Errorf("pay for an attempt that did not end: %w: %w", err, llm.ErrUnderWay)
+	}
+	c.lost = nil
+	return nil
+}
+
+// interruptedError is the error of a call whose context has ended.
+func (c *call) interruptedError(p *circuit, err error) error {
+	if c.lost != nil {
+		err = fmt.Errorf("%w: %w", err, llm.ErrUnderWay)
+	}
+	return fmt.Errorf("call model %s: %w", p.provider.Name(), err)
 }
 
 // countMisdirected counts answers without anything in them as a wrong address.
@@ -404,6 +444,7 @@ func (c *call) attemptOnce(ctx context.Context, p *circuit, number int) (*llm.Re
 // all causes in its text.
 func (c *call) sumFailures() error {
 	if len(c.errs) == 1 {
+		c.errs[0].UnderWay = c.lost != nil
 		return c.errs[0]
 	}
 	best := c.errs[len(c.errs)-1]
@@ -419,7 +460,7 @@ func (c *call) sumFailures() error {
 	}
 	return &llm.Error{
 		Kind: best.Kind, Provider: best.Provider, Status: best.Status,
-		RetryAfter: best.RetryAfter, Streamed: c.shown, Err: errors.Join(causes...),
+		RetryAfter: best.RetryAfter, Streamed: c.shown, UnderWay: c.lost != nil, Err: errors.Join(causes...),
 	}
 }
 

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptrace"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
@@ -85,9 +88,48 @@ func (c *limitedBody) Close() error {
 	return c.body.Close() //nolint:wrapcheck // a reader's own error
 }
 
-// Ended is the error of a call whose context has ended; sent says that its request had left.
-func Ended(provider string, err error, sent bool) error {
-	if sent {
+// Departure tells whether a request has left. Its zero value is that of one that has not. Safe for concurrent use.
+type Departure struct{ handed, connecting, left atomic.Bool }
+
+// Watch returns the request as it is given to a client that sends it over a connection.
+func (d *Departure) Watch(req *http.Request) *http.Request {
+	d.handed.Store(true)
+	return req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
+		GetConn:      func(string) { d.connecting.Store(true) },
+		WroteHeaders: func() { d.left.Store(true) },
+	}))
+}
+
+// Left reports whether the server may have the request. A client that opens no connections has sent what it was given.
+func (d *Departure) Left() bool {
+	return d.handed.Load() && (d.left.Load() || !d.connecting.Load())
+}
+
+// Statuses of gateways that have given up waiting for the server behind them, which may go on.
+const statusOriginTimeout = 524 // Cloudflare
+
+// MarkUnderWay notes on an error whether the server may have worked on its request: it had it, and neither refused it nor
+// said that it failed.
+func MarkUnderWay(err error, left bool) error {
+	e, ok := errors.AsType[*llm.Error](err)
+	if !ok || !left {
+		return err
+	}
+	switch e.Status {
+	case http.StatusGatewayTimeout, statusOriginTimeout:
+		e.UnderWay = true
+	case 0:
+		e.UnderWay = e.Kind == llm.Unavailable || e.Kind == llm.Timeout || e.Kind == llm.Oversize
+	default:
+		begun := e.Kind == llm.Truncated || e.Kind == llm.Timeout || e.Kind == llm.Oversize
+		e.UnderWay = e.Status < http.StatusMultipleChoices && begun && !e.Blank
+	}
+	return err
+}
+
+// Ended is the error of a call whose context has ended; left says that its request had left.
+func Ended(provider string, err error, left bool) error {
+	if left {
 		return fmt.Errorf("model %s: %w: %w", provider, err, llm.ErrUnderWay)
 	}
 	return fmt.Errorf("model %s: %w", provider, err)
