@@ -90,6 +90,9 @@ func (m *machine) losses(ctx context.Context, db persistence.Reader) error {
 					m.questions[n].excused, m.questions[n].lost = true, true
 				}
 			}
+			if slices.ContainsFunc(m.questions, func(q *question) bool { return q.talker == p && !q.heard && !q.excused }) {
+				m.refused(p.chat, r.Content.Text)
+			}
 			for _, c := range m.commands {
 				if c.talker == p && !c.heard && replies[c.text].MatchString(r.Content.Text) {
 					c.heard = true
