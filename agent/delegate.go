@@ -1,5 +1,11 @@
 package agent
 
+// A sub-agent has no journal of its own. Its entries are in the journal of its turn, marked with the call that began it
+// (journal.Entry.Child), and its next step is derived from them as the turn's is from the others. So whatever ends,
+// moves, keeps or deletes a turn does the same to its sub-agents, and a call of a sub-agent that waits for a person parks
+// the turn like any other call. The call that began it only reads, so it is made again when the turn is resumed, and
+// the sub-agent goes on where its entries end.
+
 import (
 	"context"
 	"fmt"
@@ -13,21 +19,6 @@ import (
 	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools"
 )
-
-// delegation is the part of a step that concerns sub-agents: its own, or the one that it works for.
-//
-// A sub-agent has no journal of its own. Its entries are in the journal of its turn, marked with the call that began it
-// (journal.Entry.Child), and its next step is derived from them as the turn's is from the others. So whatever ends,
-// moves, keeps or deletes a turn does the same to its sub-agents, and a call of a sub-agent that waits for a person parks
-// the turn like any other call. The call that began it only reads, so it is made again when the turn is resumed, and
-// the sub-agent goes on where its entries end.
-type delegation struct {
-	task     *tools.Task // what the sub-agent has to do; nil = the step is one of the turn itself
-	wants    string      // what the person wants in the turn
-	slots    *slots      // for calls that run side by side
-	children map[string]*step
-	later    *Outcome // a sub-agent's model was unavailable
-}
 
 // delegationWait is why a call that gave work to a sub-agent has no result yet.
 type delegationWait struct {
@@ -105,7 +96,7 @@ func (s *step) childStep(call string, task *tools.Task) *step {
 	defer s.mu.Unlock()
 	c := s.children[call]
 	if c == nil {
-		c = &step{Runner: s.Runner, journal: s.journal, delegation: delegation{slots: s.slots.inheritSlot()}}
+		c = &step{Runner: s.Runner, journal: s.journal, slots: s.slots.inheritSlot()}
 		c.state = &state{book: s.state.book, turn: s.state.turn, child: call, from: s.state.from}
 		if s.children == nil {
 			s.children = map[string]*step{}

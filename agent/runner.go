@@ -17,6 +17,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/window"
+	"github.com/zephbot/zephbot/tools"
 )
 
 // ErrStopped is the cancellation cause of a turn that a person stopped. Any other cancellation leaves the turn for
@@ -183,7 +184,11 @@ type step struct {
 	mu    sync.Mutex
 	begun map[string]bool // calls that have started in this run; read-only calls are not journalled as started
 
-	delegation
+	task     *tools.Task // what a sub-agent has to do; nil = the step is one of the turn itself
+	wants    string      // what the person wants in the turn
+	slots    *slots      // for calls that run side by side
+	children map[string]*step
+	later    *Outcome // a sub-agent's model was unavailable
 }
 
 // takeStep takes the next step that the journal requires. A nil outcome means: continue.

@@ -27,10 +27,12 @@ type Dispatcher struct {
 	mu sync.Mutex
 	line
 	starts
-	absent
-	pauses
-	jobs     map[bot.SessionKey]*job // sessions being worked on
-	decided  map[bot.SessionKey]bool // parked sessions that have a decision to act on
+	lost     map[string]time.Time           // chats that cannot be reached, by key, and since when
+	leaving  map[bot.SessionKey]string      // turns that are being ended because their chat cannot be reached, by session
+	paused   map[bot.SessionKey]*time.Timer // sessions that are looked at again at a certain time
+	awaited  map[bot.SessionKey]lookout     // arrivals that more may follow
+	jobs     map[bot.SessionKey]*job        // sessions being worked on
+	decided  map[bot.SessionKey]bool        // parked sessions that have a decision to act on
 	outage   outage
 	breaks   map[bot.SessionKey]bool // sessions whose inbox may hold a command that stops the turn in progress
 	turns    context.Context         //nolint:containedctx // parent of turns that begin; nil before Run and once it ends
@@ -49,12 +51,6 @@ type Dispatcher struct {
 	wg      sync.WaitGroup
 }
 
-// absent holds the chats that cannot be reached. Guarded by Dispatcher.mu.
-type absent struct {
-	lost    map[string]time.Time      // unreachable chats, by key, and since when
-	leaving map[bot.SessionKey]string // turns that are being ended because their chat is unreachable, by session
-}
-
 // New returns a Dispatcher.
 func New(parts Parts, opts Options) *Dispatcher {
 	parts.Decoders = withOwn(parts.Decoders)
@@ -65,10 +61,12 @@ func New(parts Parts, opts Options) *Dispatcher {
 			queue: fair.Crowd[bot.SessionKey]{Most: opts.PerCaller}, queued: map[bot.SessionKey]*waiter{},
 			party: map[bot.SessionKey]string{}, average: firstGuess, over: map[bot.SessionKey]time.Time{}, retry: map[bot.SessionKey]bool{},
 		},
-		starts: starts{limit: cmp.Or(opts.Starts, firstPlaces), fixed: opts.Starts > 0},
-		absent: absent{lost: map[string]time.Time{}, leaving: map[bot.SessionKey]string{}},
-		pauses: pauses{paused: map[bot.SessionKey]*time.Timer{}, awaited: map[bot.SessionKey]lookout{}},
-		jobs:   map[bot.SessionKey]*job{}, decided: map[bot.SessionKey]bool{}, breaks: map[bot.SessionKey]bool{},
+		starts:  starts{limit: cmp.Or(opts.Starts, firstPlaces), fixed: opts.Starts > 0},
+		lost:    map[string]time.Time{},
+		leaving: map[bot.SessionKey]string{},
+		paused:  map[bot.SessionKey]*time.Timer{},
+		awaited: map[bot.SessionKey]lookout{},
+		jobs:    map[bot.SessionKey]*job{}, decided: map[bot.SessionKey]bool{}, breaks: map[bot.SessionKey]bool{},
 		seen: map[int64]time.Time{}, strangers: map[bot.SessionKey]time.Time{}, kept: newKept(keptBytes),
 		work: make(chan struct{}, 1), express: make(chan struct{}, 1), gone: make(chan struct{}),
 	}

@@ -314,22 +314,6 @@ func contents(m *bot.Message) []bot.Attachment {
 // of the turn's id. Nothing in it is trusted: it only names what the person who presses it may do anyway.
 const againPrefix = "e1"
 
-// Editing are the sentences about messages that were changed.
-type Editing interface { //nolint:interfacebloat // one source of sentences
-	// EditedLate says that a message was changed after it was answered.
-	EditedLate(language string) string
-	// AgainButton labels the button below.
-	AgainButton(language string) string
-	// AgainRuns says that the changed message is being worked on.
-	AgainRuns(language string) string
-	// AgainNotYours says that the button is somebody else's.
-	AgainNotYours(language string) string
-	// AgainLost says that the message is no longer there.
-	AgainLost(language string) string
-	// AgainAlready says that the button was pressed before.
-	AgainAlready(language string) string
-}
-
 func againHash(turn string) string {
 	sum := sha256.Sum256([]byte(turn))
 	return hex.EncodeToString(sum[:8])

@@ -160,12 +160,6 @@ func (g *gathered) add(msg *bot.Message, seq int64) {
 	g.rest = append(g.rest, seq)
 }
 
-// pauses are sessions that are looked at again at a certain time. Guarded by Dispatcher.mu.
-type pauses struct {
-	paused  map[bot.SessionKey]*time.Timer
-	awaited map[bot.SessionKey]lookout // what may be followed by more
-}
-
 // lookout is an arrival that more may follow until due.
 type lookout struct {
 	seq int64

@@ -13,8 +13,8 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
-	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // Runner runs a turn (agent.Runner).
@@ -25,46 +25,6 @@ type Runner interface {
 // Outbox delivers rows. Wake announces new ones.
 type Outbox interface {
 	Wake(place bot.Place)
-}
-
-// Words are the sentences that the dispatcher needs, in the reader's language (bot/texts).
-type Words interface { //nolint:interfacebloat // one source of sentences
-	// Ended says why a turn ended without an answer. Text comes from the outcome: the partial answer, the repeated
-	// result, or the sentence of a quota.
-	Ended(language, reason, text string, stats journal.Stats, request string) string
-	// Cut is appended to an answer that the token limit truncated.
-	Cut(language string) string
-	OtherModel(language, reason string) string // after Ended, for who may choose a model; "" = that does not help
-	Filtered(language string) string           // added under an answer that a filter of the provider broke off
-	// Away says that the model does not respond and that the message is kept.
-	Away(language, request string) string
-	// Busy says that the model is overloaded and that the message is kept.
-	Busy(language, request string) string
-	// Behind says that a message waits behind a decision.
-	Behind(language string) string
-	// Crowded says that many are asking, and how long somebody has to wait.
-	Crowded(language string, wait time.Duration) string
-	// NotKept says that a file made by a tool could not be kept and is therefore not sent.
-	NotKept(language, tool, name string) string
-	// Summed says that the model now works with a summary of the older part of the conversation.
-	Summed(language string) string
-	// LeftOut says that the model no longer reads the oldest messages, because they could not be summed up.
-	LeftOut(language string) string
-	// Retold says that the model's server refused the conversation and took it as plain text.
-	Retold(language string) string
-	// Nothing replies to a message that contains nothing to work on.
-	Nothing(language string) string
-	// Placeholder is the first text of a message that grows into the answer.
-	Placeholder(language string) string
-	// OnlyOne says that the rest of an answer is left out, because only one message can be sent in the chat.
-	OnlyOne(language string) string
-	// Unstored says that a message cannot be stored at the moment and is not lost.
-	Unstored(language string) string
-	// OutOfOrder tells an admin why nothing can be stored, and what to do.
-	OutOfOrder(language string, advice reason.Reason) string
-	Editing
-	// Broken says that a message could not be handled because of an internal error.
-	Broken(language, request string) string
 }
 
 // Signs are shown on messages that are not answered at once (bot/sign). What is reported must not block.
@@ -129,7 +89,7 @@ type Parts struct {
 	Direct    bot.Sender
 	Operators func() []bot.Place               // nil = there are none
 	Progress  func(turn.Watched) turn.Progress // nil = nothing is shown
-	Words     Words
+	Words     texts.Words
 	Log       zerolog.Logger
 	Now       func() time.Time
 	Receiving

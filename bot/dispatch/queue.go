@@ -1,6 +1,8 @@
 package dispatch
 
-// Sessions wait for a worker in a queue that is fair to people and chats.
+// Sessions wait for a worker in a queue that is fair to people and chats: they wait by party and by chat, and both take
+// turns. A party is the person who wrote, where that is known, so that neither somebody with thousands of waiting chats
+// nor a group of thousands delays another person's first message.
 
 import (
 	"cmp"
@@ -78,28 +80,32 @@ func (d *Dispatcher) enqueueFor(session bot.SessionKey, person string) {
 
 // push queues a session under its party. d.mu must be held.
 func (d *Dispatcher) push(session bot.SessionKey) {
-	if d.queued[session] != nil {
-		return
+	if d.queued[session] == nil {
+		d.line.add(session, d.decided[session], d.parts.Now())
 	}
-	d.wait(session)
-	if d.decided[session] {
-		d.urgent = append(d.urgent, session)
-		return
-	}
-	d.queue.Push(d.partyOf(session), chatOf(session), session)
 }
 
-// partyOf returns the party of a queued session. d.mu must be held.
-func (d *Dispatcher) partyOf(session bot.SessionKey) string {
-	if party, known := d.party[session]; known {
+// add puts a session that is not queued yet at the end of the line, or before all that begin if its turn goes on.
+func (l *line) add(session bot.SessionKey, goesOn bool, now time.Time) {
+	if len(l.queued) == 0 {
+		l.turnout.since = now
+	}
+	l.came++
+	l.queued[session] = &waiter{n: l.came, since: now}
+	if goesOn {
+		l.urgent = append(l.urgent, session)
+		return
+	}
+	l.queue.Push(l.partyOf(session), chatOf(session), session)
+}
+
+// partyOf returns the party of a queued session.
+func (l *line) partyOf(session bot.SessionKey) string {
+	if party, known := l.party[session]; known {
 		return party
 	}
 	return partyOf(session)
 }
-
-// This file decides which session is next. Sessions wait by party and by chat, and both take turns. A party is the person
-// who wrote, where that is known, so that neither somebody with thousands of waiting chats nor a group of thousands
-// delays another person's first message.
 
 // partyOf returns the party of a session by its key: the person if the session belongs to one, else the chat.
 func partyOf(session bot.SessionKey) string {
@@ -189,17 +195,17 @@ func (d *Dispatcher) start(ctx context.Context) {
 	}
 }
 
-// pop returns the next session: one whose turn was decided about goes on with it before others begin. d.mu must be held.
-func (d *Dispatcher) pop() (party string, session bot.SessionKey, ok bool) {
-	for len(d.urgent) > 0 {
-		session, d.urgent = d.urgent[0], d.urgent[1:]
-		party = d.partyOf(session)
-		if d.queue.Begin(party) {
+// pop returns the next session: one whose turn was decided about goes on with it before others begin.
+func (l *line) pop() (party string, session bot.SessionKey, ok bool) {
+	for len(l.urgent) > 0 {
+		session, l.urgent = l.urgent[0], l.urgent[1:]
+		party = l.partyOf(session)
+		if l.queue.Begin(party) {
 			return party, session, true
 		}
-		d.queue.Push(party, chatOf(session), session)
+		l.queue.Push(party, chatOf(session), session)
 	}
-	return d.queue.Pop()
+	return l.queue.Pop()
 }
 
 // serve works on one session until it has nothing to do, then frees its worker for the next session in the queue.

@@ -50,16 +50,6 @@ type asker struct {
 	arrival                   int64
 }
 
-// wait makes a session one of those that wait. d.mu must be held.
-func (d *Dispatcher) wait(session bot.SessionKey) {
-	now := d.parts.Now()
-	if len(d.queued) == 0 {
-		d.turnout.since = now
-	}
-	d.came++
-	d.queued[session] = &waiter{n: d.came, since: now}
-}
-
 // askerOf returns who waits for the answer to a message; nil for what nobody is told about.
 func (d *Dispatcher) askerOf(msg *bot.Message, a *bot.Arrival) *asker {
 	if msg.Kind != bot.Text || msg.Command != "" || msg.FromBot || msg.Message == "" || !msg.Place.Ordinary() {
