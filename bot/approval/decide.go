@@ -110,7 +110,7 @@ func (b *Broker) decideQuestion(ctx context.Context, a *bot.Approval, msg *bot.M
 	}
 	return b.countDecision(ctx, a,
 		bot.Decision{
-			ID: a.ID, State: state, Scope: scope, By: msg.Caller, ByName: signature(msg), At: now, Votes: a.Votes,
+			ID: a.ID, State: state, Scope: scope, By: msg.Caller, ByName: signerName(msg), At: now, Votes: a.Votes,
 		}, msg, say)
 }
 
@@ -146,8 +146,8 @@ func (b *Broker) countDecision(
 	return e, rememberFiles(a.Session, &info.Question, d.At, &e.Change)
 }
 
-// signature returns how a decision is signed.
-func signature(msg *bot.Message) string {
+// signerName returns how a decision is signed.
+func signerName(msg *bot.Message) string {
 	if msg.Name != "" {
 		return msg.Name
 	}

@@ -115,7 +115,7 @@ func (b *Broker) explainDenial(a *bot.Approval, msg *bot.Message, at time.Time, 
 		return turn.Effect{}, err
 	}
 	raw, err := json.Marshal(denial{
-		Call: a.Call, Tool: a.Tool, About: render.Cut(shownCall(info.Question), quotedLength), Text: text, Name: signature(msg), Caller: msg.Caller, At: at,
+		Call: a.Call, Tool: a.Tool, About: render.Cut(shownCall(info.Question), quotedLength), Text: text, Name: signerName(msg), Caller: msg.Caller, At: at,
 	})
 	if err != nil {
 		return turn.Effect{}, fmt.Errorf("reason: %w", err)

@@ -177,8 +177,8 @@ func (m *Meter) most(a cost.Amount) cost.Amount {
 	return a
 }
 
-// ask fills in what is asked of each slot.
-func ask(slots []slot, a cost.Amount) {
+// fillSlots fills in what is asked of each slot.
+func fillSlots(slots []slot, a cost.Amount) {
 	for i := range slots {
 		if slots[i].n = int64(a.Tokens.Total()); slots[i].unit == USD {
 			slots[i].n = Micro(a.USD)
@@ -228,7 +228,7 @@ func (p *purse) reserve(ctx context.Context, key string, most cost.Amount, own b
 		return &agent.Denied{Scope: string(s.scope), Text: m.words.QuotaUnpriced(p.msg.Language, most.Unpriced, admin)}
 	}
 	most = m.most(most)
-	ask(h.slots, most)
+	fillSlots(h.slots, most)
 	h.ns = [2]int64{int64(most.Tokens.Total()), Micro(most.USD)}
 	if own {
 		p.mu.Lock()
@@ -583,7 +583,7 @@ func (p *purse) settle(ctx context.Context, key string, used cost.Amount, aside 
 	if len(h.slots) == 0 {
 		return stored
 	}
-	ask(h.slots, used)
+	fillSlots(h.slots, used)
 	counts, err := m.counter.Settle(ctx, m.held(key), name, takes(h.slots), markEnd(m.now()))
 	if err != nil { // the ledger has it; the counters are filled from it
 		m.Forget()

@@ -53,7 +53,7 @@ func (b *Book) Check(ctx context.Context, chain Chain, call *tools.Call) (Decisi
 	_, err := chain.Execute(ctx, call)
 	var args map[string]any
 	if jsonErr := json.Unmarshal(call.Args, &args); jsonErr != nil && call.Trail.Effect == "" {
-		return Decision{}, mistaken(reason.New(reason.NotJSONObject, jsonErr.Error()))
+		return Decision{}, newMistake(reason.New(reason.NotJSONObject, jsonErr.Error()))
 	}
 	_, registered := b.deps.Tools.Lookup(call.Tool)
 	effect := cmp.Or(call.Trail.Effect, string(policy.Allow))
@@ -86,10 +86,10 @@ func (b *Book) checkToolName(tool string) error {
 		if near, ok := nearest.Nearest(tool, names); ok {
 			why = why.With(reason.New(reason.DidYouMean, near))
 		}
-		return mistaken(why)
+		return newMistake(why)
 	}
 	if problem, sure := b.deps.Problem(tool); problem.Known() && sure {
-		return mistaken(problem)
+		return newMistake(problem)
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func (a Answers) Check(
 	ctx context.Context, msg *bot.Message, session bot.SessionKey, tool string, args []byte,
 ) (effect string, why texts.Refusal, err error) {
 	if !json.Valid(args) {
-		return "", why, mistaken(reason.New(reason.NotJSON, strings.TrimSpace(string(args))))
+		return "", why, newMistake(reason.New(reason.NotJSON, strings.TrimSpace(string(args))))
 	}
 	lane, err := a.Book.deps.Store.Lane(ctx, session)
 	if err != nil {

@@ -198,4 +198,4 @@ type mistake struct{ error }
 // Unwrap makes it an ErrMistaken.
 func (m mistake) Unwrap() []error { return []error{ErrMistaken, m.error} }
 
-func mistaken(why reason.Reason) error { return mistake{&reason.Error{Reason: why}} }
+func newMistake(why reason.Reason) error { return mistake{&reason.Error{Reason: why}} }

@@ -76,11 +76,11 @@ func special6() []block {
 // 6to4, Teredo, ISATAP). For IPv6, it accepts only 2000::/3. The error is an *[Error] of [KindPrivate].
 func CheckAddr(a netip.Addr) error {
 	private := func(name string) error {
-		return refuse(KindPrivate, reason.AddressPrivate, a.String()+": "+name)
+		return newError(KindPrivate, reason.AddressPrivate, a.String()+": "+name)
 	}
 	switch {
 	case !a.IsValid():
-		return refuse(KindPrivate, reason.AddressPrivate, "no address")
+		return newError(KindPrivate, reason.AddressPrivate, "no address")
 	case a.Zone() != "":
 		return private("scoped")
 	}

@@ -29,7 +29,7 @@ func (n Named) CheckURL(u *url.URL) error {
 		return n.CheckAddr(checked.Hostname(), portNumber(checked), addr)
 	}
 	if here(checked.Hostname()) && !here(n.Server.Hostname()) {
-		return refuse(KindPrivate, reason.AddressPrivate, checked.Hostname())
+		return newError(KindPrivate, reason.AddressPrivate, checked.Hostname())
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func CheckURL(raw string, o Options) (*url.URL, error) {
 	return u, nil
 }
 
-func refuse(kind Kind, why reason.Code, detail string) *Error {
+func newError(kind Kind, why reason.Code, detail string) *Error {
 	return &Error{Kind: kind, Reason: reason.New(why), Detail: detail}
 }
 
@@ -108,25 +108,25 @@ func refuse(kind Kind, why reason.Code, detail string) *Error {
 func parse(raw string, allowHTTP bool) (*url.URL, error) {
 	switch {
 	case raw == "":
-		return nil, refuse(KindURL, reason.URLEmpty, "")
+		return nil, newError(KindURL, reason.URLEmpty, "")
 	case len(raw) > maxURL:
-		return nil, refuse(KindURL, reason.URLLong, strconv.Itoa(len(raw))+" bytes")
+		return nil, newError(KindURL, reason.URLLong, strconv.Itoa(len(raw))+" bytes")
 	case !utf8.ValidString(raw) || strings.ContainsFunc(raw, forbidden):
-		return nil, refuse(KindURL, reason.URLCharacters, "")
+		return nil, newError(KindURL, reason.URLCharacters, "")
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, refuse(KindURL, reason.URLUnparsed, err.Error())
+		return nil, newError(KindURL, reason.URLUnparsed, err.Error())
 	}
 	switch {
 	case u.Scheme == "":
-		return nil, refuse(KindScheme, reason.URLSchemeless, "no scheme")
+		return nil, newError(KindScheme, reason.URLSchemeless, "no scheme")
 	case u.Scheme != "https" && (u.Scheme != "http" || !allowHTTP):
-		return nil, refuse(KindScheme, reason.URLScheme, "scheme "+strconv.Quote(u.Scheme))
+		return nil, newError(KindScheme, reason.URLScheme, "scheme "+strconv.Quote(u.Scheme))
 	case u.Opaque != "" || u.Host == "":
-		return nil, refuse(KindURL, reason.URLHostless, "")
+		return nil, newError(KindURL, reason.URLHostless, "")
 	case u.User != nil:
-		return nil, refuse(KindURL, reason.URLUser, "")
+		return nil, newError(KindURL, reason.URLUser, "")
 	}
 	return u, nil
 }
@@ -143,7 +143,7 @@ func portOf(u *url.URL) (string, error) {
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 {
-		return "", refuse(KindURL, reason.URLPort, "port "+strconv.Quote(port))
+		return "", newError(KindURL, reason.URLPort, "port "+strconv.Quote(port))
 	}
 	return strconv.FormatUint(n, 10), nil
 }
@@ -154,7 +154,7 @@ func hostOf(u *url.URL) (string, netip.Addr, error) {
 	if strings.HasPrefix(u.Host, "[") {
 		addr, err := netip.ParseAddr(host)
 		if err != nil || addr.Zone() != "" || !addr.Is6() {
-			return "", netip.Addr{}, refuse(KindURL, reason.URLUnusualAddress,
+			return "", netip.Addr{}, newError(KindURL, reason.URLUnusualAddress,
 				strconv.Quote(host))
 		}
 		return addr.String(), addr, nil
@@ -171,7 +171,7 @@ func hostOf(u *url.URL) (string, netip.Addr, error) {
 	// Only the plain notation is accepted.
 	addr, err := netip.ParseAddr(name)
 	if err != nil {
-		return "", netip.Addr{}, refuse(KindPrivate, reason.URLUnusualNumbers,
+		return "", netip.Addr{}, newError(KindPrivate, reason.URLUnusualNumbers,
 			strconv.Quote(name))
 	}
 	return name, addr, nil
@@ -189,7 +189,7 @@ func numeric(label string) bool {
 // and validates it.
 func canonicalName(host string) (string, error) {
 	bad := func(detail string) error {
-		return refuse(KindURL, reason.HostInvalid, detail)
+		return newError(KindURL, reason.HostInvalid, detail)
 	}
 	name := strings.ToLower(host)
 	if !ascii(host) || strings.Contains("."+name, ".xn--") {
@@ -237,11 +237,11 @@ func checkPublic(host string, addr netip.Addr) error {
 		return CheckAddr(addr)
 	}
 	if !strings.Contains(host, ".") {
-		return refuse(KindPrivate, reason.HostWithoutDomain, strconv.Quote(host))
+		return newError(KindPrivate, reason.HostWithoutDomain, strconv.Quote(host))
 	}
 	for _, suffix := range privateSuffixes() {
 		if strings.HasSuffix(host, suffix) {
-			return refuse(KindPrivate, reason.HostPrivate, strconv.Quote(host))
+			return newError(KindPrivate, reason.HostPrivate, strconv.Quote(host))
 		}
 	}
 	return nil
@@ -262,10 +262,10 @@ func checkLists(host string, isAddr bool, o Options) error {
 	for _, p := range o.DeniedDomains {
 		hit, err := matchDomain(p, host)
 		if err != nil {
-			return refuse(KindBadConfig, reason.DeniedDomainsWrong, err.Error())
+			return newError(KindBadConfig, reason.DeniedDomainsWrong, err.Error())
 		}
 		if hit {
-			return refuse(KindDenied, reason.DomainDenied, "")
+			return newError(KindDenied, reason.DomainDenied, "")
 		}
 	}
 	if len(o.AllowedDomains) == 0 {
@@ -275,13 +275,13 @@ func checkLists(host string, isAddr bool, o Options) error {
 	for _, p := range o.AllowedDomains {
 		hit, err := matchDomain(p, host)
 		if err != nil {
-			return refuse(KindBadConfig, reason.AllowedDomainsWrong,
+			return newError(KindBadConfig, reason.AllowedDomainsWrong,
 				err.Error())
 		}
 		listed = listed || hit
 	}
 	if !listed || isAddr {
-		return refuse(KindUnlisted, reason.DomainUnlisted, "")
+		return newError(KindUnlisted, reason.DomainUnlisted, "")
 	}
 	return nil
 }

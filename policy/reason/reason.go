@@ -57,13 +57,13 @@ func (r Reason) And(more ...Reason) Reason {
 }
 
 // Verb is what a call does to a file, or the name of a tool, inside a reason.
-func Verb(word string) Reason { return named("verb_", word) }
+func Verb(word string) Reason { return wordReason("verb_", word) }
 
 // Trust is the trust level of an MCP server.
-func Trust(level string) Reason { return named("trust_", level) }
+func Trust(level string) Reason { return wordReason("trust_", level) }
 
-// named returns what a word means that is a part of a code, or the word.
-func named(prefix, word string) Reason {
+// wordReason returns what a word means that is a part of a code, or the word.
+func wordReason(prefix, word string) Reason {
 	if code := Code(prefix + word); sentences()[code] != "" {
 		return New(code)
 	}

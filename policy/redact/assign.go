@@ -212,7 +212,7 @@ var (
 // credential judges a value that is assigned to a name like that of a credential.
 func credential(k kind, s string, v value) bool {
 	text := s[v.start:v.end]
-	if short(k, text) || !named(k, v.name) || reference(text) || code(text, v) || repeated(text) || placeholder(text) {
+	if short(k, text) || !namesCredential(k, v.name) || reference(text) || code(text, v) || repeated(text) || placeholder(text) {
 		return false
 	}
 	if k == password {
@@ -226,9 +226,9 @@ func short(k kind, text string) bool {
 	return len(text) < 4 || k != password && (len(text) < 8 || !strings.ContainsAny(text, "0123456789"))
 }
 
-// named reports whether a name is that of a credential, and not of something about one. name is its rest after the
+// namesCredential reports whether a name is that of a credential, and not of something about one. name is its rest after the
 // keyword.
-func named(k kind, name string) bool {
+func namesCredential(k kind, name string) bool {
 	says := func(word string) bool { return strings.Contains(name, word) }
 	if k == service && !slices.ContainsFunc([]string{"key", "token", "secret", "pass", "pat", "auth"}, says) {
 		return false

@@ -95,9 +95,9 @@ func readSettings(text string) (map[string]*setting, error) {
 	return list, err
 }
 
-// FlagFile is Flag for text of files, outputs of commands and names. There a false alarm would be frequent and costs much:
+// flagFile is Flag for text of files, outputs of commands and names. There a false alarm would be frequent and costs much:
 // it makes everything ask. The rules are the same, the conditions are stricter.
-func FlagFile(text string) []Match {
+func flagFile(text string) []Match {
 	return slices.DeleteFunc(Flag(text), func(m Match) bool {
 		s, ok := settings()["strict "+m.Rule]
 		return ok && !s.holds(asRead(text[m.Start:m.End]), asRead(near(text, m)))

@@ -1,17 +1,15 @@
 package scan
 
-import "slices"
+import (
+	"slices"
 
-// Origin is where a text comes from (source.Source).
-type Origin interface {
-	// Strict reports whether a text needs stronger signs, because there are so many innocent ones of its kind.
-	Strict() bool
-}
+	"github.com/zephbot/zephbot/policy/source"
+)
 
 // From returns what in a text of a source tries to give instructions to the model; nil = nothing does.
-func From(from Origin, text string) []Match {
+func From(from source.Source, text string) []Match {
 	if from.Strict() {
-		return Orders(FlagFile(text))
+		return Orders(flagFile(text))
 	}
 	return Orders(Flag(text))
 }

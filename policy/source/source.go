@@ -59,7 +59,7 @@ type Kind struct {
 	// Exact: marks of ours that the text imitates are left as they are, because the model has to write parts of the text
 	// back word for word (edit). What ends the fence is its id, which the text cannot know.
 	Exact bool
-	// Strict: a flag needs stronger signs (scan.FlagFile). Source code, manuals and logs contain much that would be odd
+	// Strict: a flag needs stronger signs (scan.From). Source code, manuals and logs contain much that would be odd
 	// in a page.
 	Strict bool
 }

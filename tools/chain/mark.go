@@ -109,7 +109,7 @@ func (m *Marker) sanitizeError(call *tools.Call, err error) error {
 		harmless, forged := defuseMarks(*text)
 		if len(forged) > 0 {
 			*text = harmless
-			rules = append(rules, ForgedMark)
+			rules = append(rules, forgedMark)
 		}
 	}
 	if e.Untrusted != source.None {
@@ -147,7 +147,7 @@ func (m *Marker) Wrap(from source.Source, text string) (wrapped string, rules []
 		text = visible
 	}
 	if len(forged) > 0 && !foundDelimiter(rules) {
-		rules, count = append(rules, ForgedMark), count+len(forged)
+		rules, count = append(rules, forgedMark), count+len(forged)
 	}
 	head := "\n"
 	if !kind.Brief {

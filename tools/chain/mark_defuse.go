@@ -9,8 +9,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// ForgedMark is the rule for marks that imitate ours, if no rule of package scan has matched them.
-const ForgedMark = "forged_mark"
+// forgedMark is the rule for marks that imitate ours, if no rule of package scan has matched them.
+const forgedMark = "forged_mark"
 
 // defuseMarks replaces the first character of each imitated mark by an entity, so that nothing is lost and nothing reads as
 // a mark. It returns their positions.

@@ -97,12 +97,12 @@ func (d *delegate) describe(_ context.Context, call *tools.Call, in args) (tools
 	return tools.Subject{
 		Inputs: []string{task.Name},
 		Show:   task.Name + ": " + task.Text + "\n\n" + strings.Join(task.Tools, ", "),
-		Note:   note(b),
+		Note:   budgetNote(b),
 	}, nil
 }
 
-// note tells a person who is asked what the sub-agent may spend.
-func note(b tools.Budget) reason.Reason {
+// budgetNote tells a person who is asked what the sub-agent may spend.
+func budgetNote(b tools.Budget) reason.Reason {
 	spend := reason.New(reason.AgentBudget, fmt.Sprint(b.Steps), fmt.Sprint(b.Calls), fmt.Sprint(b.Tokens))
 	text := reason.Notes(reason.New(reason.SubAgent), spend)
 	if b.USD > 0 {

@@ -110,7 +110,7 @@ func (s *scope) describePair(verb string, from, to place) tools.Subject {
 	paths := []string{from.abs, to.abs}
 	note := s.locationNote(to)
 	if to.isRegular() {
-		note = note.And(replaces(to))
+		note = note.And(overwriteReason(to))
 	}
 	what := fmt.Sprintf("%s %s → %s (%s)", verb, showName(s.displayPath(from.abs)), showName(s.displayPath(to.abs)), s.describeContents(from))
 	return tools.Subject{Inputs: paths, Paths: paths, Show: what, Note: note}

@@ -33,7 +33,7 @@ func (t *toolset) writeTool() (tools.Tool, error) {
 		},
 		note: func(_ *scope, p place, _ writeArgs) reason.Reason {
 			if p.isRegular() {
-				return replaces(p)
+				return overwriteReason(p)
 			}
 			return reason.New(reason.NewFile)
 		},
@@ -88,8 +88,8 @@ func (s *scope) soleAt(p place) error {
 	return checkSole(d, p.base(), p.given)
 }
 
-// replaces says that a file loses its content.
-func replaces(p place) reason.Reason {
+// overwriteReason says that a file loses its content.
+func overwriteReason(p place) reason.Reason {
 	if p.info.size == 1 {
 		return reason.New(reason.ReplacesByte)
 	}

@@ -182,7 +182,7 @@ func fetchRule(s string) []wish {
 		return nil
 	}
 	url := strings.TrimRight(m[1], ".,;!?)>")
-	return []wish{{tool: "fetch", args: object1("url", url), phrase: "fetch " + url, subject: url}}
+	return []wish{{tool: "fetch", args: oneArgument("url", url), phrase: "fetch " + url, subject: url}}
 }
 
 func removeRule(s string) []wish {
@@ -196,7 +196,7 @@ func removeRule(s string) []wish {
 	if m := deleteRE().FindStringSubmatch(strings.TrimRight(s, "?!")); m != nil {
 		path := bareName(m[1])
 		return []wish{{
-			tool: "delete_path", args: object1("path", path),
+			tool: "delete_path", args: oneArgument("path", path),
 			phrase: "delete " + path, subject: path, changes: true,
 		}}
 	}
@@ -207,7 +207,7 @@ func searchRule(s string) []wish {
 	if m := findRE().FindStringSubmatch(strings.TrimRight(s, "!")); m != nil {
 		pattern := bareName(m[1])
 		return []wish{{
-			tool: "find_path", args: object1("pattern", pattern),
+			tool: "find_path", args: oneArgument("pattern", pattern),
 			phrase: "look for " + pattern, subject: pattern,
 		}}
 	}
@@ -254,13 +254,13 @@ func scheduleRule(s string) []wish {
 func memoryRule(s string) []wish {
 	if m := recallRE().FindStringSubmatch(s); m != nil {
 		return []wish{{
-			tool: "memory_search", args: object1("query", m[1]),
+			tool: "memory_search", args: oneArgument("query", m[1]),
 			phrase: "search my memory for " + m[1], subject: m[1],
 		}}
 	}
 	if m := rememberRE().FindStringSubmatch(s); m != nil {
 		return []wish{{
-			tool: "memory_save", args: object1("content", m[1]),
+			tool: "memory_save", args: oneArgument("content", m[1]),
 			phrase: "remember that", subject: m[1], changes: true,
 		}}
 	}
@@ -288,11 +288,11 @@ func listFiles(path string) wish {
 	if nothingRE().MatchString(path) {
 		path = "."
 	}
-	return wish{tool: "list_directory", args: object1("path", path), phrase: "list the files in " + path, subject: path}
+	return wish{tool: "list_directory", args: oneArgument("path", path), phrase: "list the files in " + path, subject: path}
 }
 
 func readFile(path string) wish {
-	return wish{tool: "read", args: object1("path", path), phrase: "read " + path, subject: path}
+	return wish{tool: "read", args: oneArgument("path", path), phrase: "read " + path, subject: path}
 }
 
 func writeFile(path, content string) wish {
@@ -301,7 +301,7 @@ func writeFile(path, content string) wish {
 }
 
 func runShell(command string) wish {
-	return wish{tool: "bash", args: object1("command", command), phrase: "run that", subject: command, changes: true}
+	return wish{tool: "bash", args: oneArgument("command", command), phrase: "run that", subject: command, changes: true}
 }
 
 // commandText removes a code block, back quotes or plain quotes around the whole command.
@@ -354,7 +354,9 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-func object1(key, value string) json.RawMessage { return encodeArguments(map[string]any{key: value}) }
+func oneArgument(key, value string) json.RawMessage {
+	return encodeArguments(map[string]any{key: value})
+}
 
 // encodeArguments encodes an object; strings and maps of strings can always be encoded.
 func encodeArguments(m map[string]any) json.RawMessage {

@@ -37,7 +37,7 @@ func PackageMap(tree fs.FS, names []string) (string, error) {
 			return "", fmt.Errorf("%s: %w", name, err)
 		}
 		if said[f.dir] == "" {
-			said[f.dir] = synopsis(f.ast.Doc.Text())
+			said[f.dir] = packageSummary(f.ast.Doc.Text())
 		}
 	}
 	var b strings.Builder
@@ -98,9 +98,9 @@ func writeNames(b *strings.Builder, head string, names []string) {
 	b.WriteString(line + "\n")
 }
 
-// synopsis returns what the first sentence of a package comment says about the package, without its name, and without
+// packageSummary returns what the first sentence of a package comment says about the package, without its name, and without
 // the list or the subordinate clause that explains it.
-func synopsis(comment string) string {
+func packageSummary(comment string) string {
 	text := strings.TrimSuffix(new(doc.Package).Synopsis(comment), ".")
 	for _, kind := range []string{"Package ", "Command "} {
 		if rest, ok := strings.CutPrefix(text, kind); ok {
