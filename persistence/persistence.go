@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -78,20 +76,6 @@ func CheckURL(url string) error {
 		return nil
 	}
 	return postgres.Check(url)
-}
-
-// Passwords returns the passwords in a DatabaseURL, as written and decoded.
-func Passwords(raw string) []string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return nil
-	}
-	list := []string{u.Query().Get("password"), u.Query().Get("sslpassword")}
-	if password, ok := u.User.Password(); ok {
-		_, encoded, _ := strings.Cut(u.User.String(), ":")
-		list = append(list, password, encoded)
-	}
-	return slices.Compact(slices.DeleteFunc(list, func(s string) bool { return s == "" }))
 }
 
 // database is implemented by both SQL engines.

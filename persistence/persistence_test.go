@@ -3,7 +3,6 @@ package persistence_test
 import (
 	"errors"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,20 +82,5 @@ func TestOpenRefusesBadOptions(t *testing.T) {
 				t.Error("the error shows a password")
 			}
 		})
-	}
-}
-
-// TestPasswords: the passwords of a URL are returned in every form in which they may be printed.
-func TestPasswords(t *testing.T) {
-	t.Parallel()
-	for url, want := range map[string][]string{
-		"": nil, "postgres://user@host/name": nil, "://": nil,
-		"postgres://user:plain@host/name":                    {"plain"},
-		"postgres://user:a%40b@host/name":                    {"a@b", "a%40b"},
-		"postgres://host/name?password=p1&sslpassword=p%202": {"p1", "p 2"},
-	} {
-		if got := persistence.Passwords(url); !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", url, got, want)
-		}
 	}
 }

@@ -171,13 +171,3 @@ func limitOptions(o *goredis.UniversalOptions) *goredis.UniversalOptions {
 	o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries = true, 1, 1
 	return o
 }
-
-// Passwords returns the passwords in a URL of Options, which must never appear anywhere else.
-func Passwords(raw string) []string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return nil // Open rejects it
-	}
-	password, _ := u.User.Password()
-	return []string{password, u.Query().Get("sentinel_password")}
-}

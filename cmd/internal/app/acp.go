@@ -2,14 +2,10 @@ package app
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os/user"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -19,15 +15,13 @@ import (
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/persistence/sql"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/chain"
 	"github.com/zephbot/zephbot/tools/file"
 	"github.com/zephbot/zephbot/tools/shell"
 )
-
-// acpName is the directory of the state of editors' sessions, beside the terminal's.
-const acpName = "acp"
 
 // ACPOptions are the options of `zephbot acp`.
 type ACPOptions struct {
@@ -38,9 +32,9 @@ type ACPOptions struct {
 }
 
 // ACP speaks with an editor until it closes its end. Each directory in which it opens sessions has a state of its own
-// (see acpHome), so that several editors can run at once.
+// (see layout.Editor), so that several editors can run at once.
 func ACP(ctx context.Context, opts Options, o ACPOptions) error {
-	opts.Mode, opts.Zone = AuditACP, time.Local
+	opts.Mode, opts.Zone = layout.ACP, time.Local
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
@@ -151,7 +145,7 @@ const maxEditors = 8
 // core opens the state of a directory. If another process uses it, the next one is tried: each has its own sessions.
 func (e *editor) core(opts Options) (*Core, error) {
 	for n := 1; n <= maxEditors; n++ {
-		opts.Home = acpHome(opts, n)
+		opts.Home = opts.Layout().Editor(opts.WorkDir, n)
 		c, err := OpenCore(e.life, opts)
 		if err == nil || !errors.Is(err, sql.ErrLocked) {
 			return c, err
@@ -159,24 +153,6 @@ func (e *editor) core(opts Options) (*Core, error) {
 	}
 	return nil, fmt.Errorf("%d processes of zephbot acp work in %s already: close an editor first", maxEditors, opts.WorkDir)
 }
-
-// acpHome returns the n-th directory for the state of sessions in a directory: below data_dir if that is set, else in
-// the person's state directory, as for the terminal.
-func acpHome(opts Options, n int) string {
-	sum := sha256.Sum256([]byte(opts.WorkDir))
-	name := bot.WorkspaceID(filepath.Base(opts.WorkDir))
-	if len(name) > 40 {
-		name = name[:40]
-	}
-	name += "-" + hex.EncodeToString(sum[:6])
-	if n > 1 {
-		name += "-" + strconv.Itoa(n)
-	}
-	return filepath.Join(acpRoot(opts), name)
-}
-
-// acpRoot is the directory of the states of all directories.
-func acpRoot(opts Options) string { return filepath.Join(filepath.Dir(terminalHome(opts)), acpName) }
 
 // own reports whether the tools of a channel work in a directory of the person's own, where other programs change files
 // too.

@@ -2,30 +2,15 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/zephbot/zephbot/bot/record"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 
-	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/facts"
-	"github.com/zephbot/zephbot/cmd/internal/config"
-	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/tools/audit"
-)
-
-// auditName is the log's file name in the state directory, if the configuration sets none.
-const auditName = "audit.jsonl"
-
-// markBucket holds the position of the audit log, by markKey; markWithin limits reading and writing it.
-const (
-	markBucket = "audit"
-	markWithin = 10 * time.Second
 )
 
 func (c *Core) openAudit() error {
@@ -38,7 +23,7 @@ func (c *Core) openAudit() error {
 		Rotation: c.rotation(),
 	}
 	if a.Destination == "stdout" {
-		if opts.Writer = os.Stdout; c.opts.Mode == AuditACP { // which belongs to the protocol
+		if opts.Writer = os.Stdout; c.opts.Mode == layout.ACP { // which belongs to the protocol
 			opts.Writer = os.Stderr
 		}
 		log, err := audit.New(opts)
@@ -48,7 +33,7 @@ func (c *Core) openAudit() error {
 	var errs []error
 	for _, path := range c.auditFiles() {
 		opts.Path = path
-		opts.Anchor = marks{facts: c.bucket(markBucket), key: markKey(c.dir, path)}
+		opts.Anchor = layout.NewMarks(c.bucket(layout.MarkBucket), c.dir, path)
 		log, err := audit.New(opts)
 		if err == nil {
 			c.audit, c.auditFile = log, path
@@ -57,6 +42,18 @@ func (c *Core) openAudit() error {
 		errs = append(errs, fmt.Errorf("audit log: %w", err))
 	}
 	return errs[0]
+}
+
+// auditFiles returns the possible names of this process's log, in order of preference.
+func (c *Core) auditFiles() []string {
+	switch {
+	case c.opts.Mode == layout.ACP: // several processes run at the same time, and each log has one writer
+		return []string{layout.StateLog(c.dir)}
+	case !c.shared():
+		return []string{c.opts.Layout().OneLog(c.dir)}
+	default:
+		return c.opts.Layout().WriterLogs(c.dir)
+	}
 }
 
 // rotation says when audit logs continue in a new file. With a retention, files have to end every day, because only whole
@@ -80,7 +77,7 @@ func (c *Core) pruneAudit(ctx context.Context) error {
 	}
 	done, err := c.audit.Prune(ctx, before)
 	report(c.auditFile, done)
-	for _, other := range AuditLogs(c.opts) {
+	for _, other := range c.opts.Layout().Logs() {
 		if filepath.Clean(other.Path) == filepath.Clean(c.auditFile) || !other.Exists() {
 			continue
 		}
@@ -104,14 +101,6 @@ func (c *Core) openRecords() {
 	c.records = record.New(deps)
 }
 
-// auditPath returns the path of the audit log; dir is the state directory.
-func auditPath(cfg *config.Config, dir string) string {
-	if cfg.Audit.Destination == "" {
-		return filepath.Join(dir, auditName)
-	}
-	return cfg.Path(cfg.Audit.Destination)
-}
-
 // auditTo returns where the audit is written, for the startup messages.
 func (c *Core) auditTo() string {
 	switch {
@@ -122,87 +111,4 @@ func (c *Core) auditTo() string {
 	default:
 		return c.auditFile
 	}
-}
-
-// marks stores the mark of an audit log as a fact. It implements audit.Anchor.
-type marks struct {
-	facts facts.Bucket
-	key   string
-}
-
-// Load implements audit.Anchor.
-func (m marks) Load() (audit.Mark, bool, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), markWithin)
-	defer cancel()
-	return readMark(ctx, m.facts.Store, m.key, m.facts.Now())
-}
-
-// Save implements audit.Anchor.
-func (m marks) Save(mark audit.Mark) error {
-	value, err := json.Marshal(mark)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), markWithin)
-	defer cancel()
-	return m.facts.Save(ctx, m.key, string(value))
-}
-
-// markKey returns the key of a log in the database of dir: a directory that is moved as a whole keeps its mark.
-func markKey(dir, path string) string {
-	if within, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(within) {
-		return filepath.ToSlash(within)
-	}
-	return path
-}
-
-func readMark(ctx context.Context, facts bot.Facts, key string, now time.Time) (mark audit.Mark, known bool, err error) {
-	value, err := facts.Fact(ctx, markBucket, key, now)
-	if err != nil || value == "" {
-		return mark, false, err
-	}
-	if err := json.Unmarshal([]byte(value), &mark); err != nil {
-		return mark, false, fmt.Errorf("cannot decode the mark of the audit log: %w", err)
-	}
-	return mark, true, nil
-}
-
-// AuditMark reads the position of the service's log for the command line, whether or not the service runs. It reads the
-// database at log.URL, then the one next to the log, and then the one in each of log.Dirs; the mark is nil if none of
-// them knows the log.
-func AuditMark(ctx context.Context, log AuditLog) (*audit.Mark, error) {
-	path, err := filepath.Abs(log.Path)
-	if err != nil {
-		return nil, fmt.Errorf("mark of the audit log: %w", err)
-	}
-	type place struct{ dir, url string }
-	var places []place
-	if log.URL != "" && len(log.Dirs) > 0 {
-		places = append(places, place{log.Dirs[0], log.URL})
-	}
-	for _, dir := range append([]string{filepath.Dir(path)}, log.Dirs...) {
-		places = append(places, place{dir, ""})
-	}
-	for _, p := range places {
-		mark, known, err := markIn(ctx, p.dir, p.url, path)
-		if err != nil {
-			return nil, fmt.Errorf("mark of the audit log: %w", err)
-		}
-		if known {
-			return &mark, nil
-		}
-	}
-	return nil, nil
-}
-
-func markIn(ctx context.Context, dir, url, path string) (mark audit.Mark, known bool, err error) {
-	store, err := persistence.OpenReader(ctx, dir, url)
-	if errors.Is(err, fs.ErrNotExist) {
-		return mark, false, nil
-	}
-	if err != nil {
-		return mark, false, err
-	}
-	mark, known, err = readMark(ctx, store, markKey(dir, path), time.Now())
-	return mark, known, errors.Join(err, store.Close())
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/tools/audit"
 )
 
@@ -25,7 +26,7 @@ func TestAttackAuditCut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mark, err := app.AuditMark(t.Context(), app.AuditLog{Path: path})
+		mark, err := layout.MarkOf(t.Context(), layout.Log{Path: path})
 		if err != nil || mark == nil {
 			t.Fatalf("the database knows nothing of the log: %v", err)
 		}

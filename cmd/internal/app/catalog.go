@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/persistence/vector"
 )
 
@@ -35,16 +36,16 @@ func (c *Core) openCatalog() error {
 	var err error
 	if chooser != "" || c.provider != nil { // a call from the command line needs no model
 		if o.Chooser, err = c.paid("choose", chooser); err != nil {
-			return fmt.Errorf("%w: mcp.pruning.pruning_provider: %w", ErrConfig, err)
+			return fmt.Errorf("%w: mcp.pruning.pruning_provider: %w", config.ErrInvalid, err)
 		}
 	}
 	if c.opts.Provider == nil { // a scripted model computes no embeddings
 		if o.Embedder, o.Model, err = c.embedder(d.Provider); err != nil {
-			return fmt.Errorf("%w: llm.embedding: %w", ErrConfig, err)
+			return fmt.Errorf("%w: llm.embedding: %w", config.ErrInvalid, err)
 		}
 	}
 	if c.catalog, err = catalog.New(o); err != nil {
-		return fmt.Errorf("%w: tools: %w", ErrConfig, err)
+		return fmt.Errorf("%w: tools: %w", config.ErrInvalid, err)
 	}
 	c.warnings = append(c.warnings, c.catalog.Warnings()...)
 	search, err := c.catalog.SearchTool()

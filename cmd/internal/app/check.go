@@ -137,12 +137,12 @@ func leaves(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var list []error
 		for _, one := range joined.Unwrap() {
-			if !errors.Is(one, ErrConfig) || one.Error() != ErrConfig.Error() {
+			if !errors.Is(one, config.ErrInvalid) || one.Error() != config.ErrInvalid.Error() {
 				list = append(list, leaves(one)...)
 			}
 		}
 		// of "configuration: index.lsp.symbols: …", the key is only in the whole text
-		if whole, ok := strings.CutPrefix(err.Error(), ErrConfig.Error()+": "); ok && len(list) == 1 {
+		if whole, ok := strings.CutPrefix(err.Error(), config.ErrInvalid.Error()+": "); ok && len(list) == 1 {
 			return []error{errors.New(whole)}
 		}
 		return list

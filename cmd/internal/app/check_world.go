@@ -43,7 +43,7 @@ func checkScope(globs []string) error {
 func (k *inspector) directories(use Use) {
 	home := k.c.Path(k.c.DataDir)
 	if use.Terminal {
-		home = terminalHome(k.opts)
+		home = k.opts.Layout().Terminal()
 	}
 	k.writable("data_dir", home)
 	if err := persistence.CheckURL(k.c.Database.URL.Reveal()); err != nil {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/recall"
+	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/persistence/sql"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/code"
@@ -17,9 +19,6 @@ import (
 	"github.com/zephbot/zephbot/tools/code/watch"
 	"github.com/zephbot/zephbot/tools/file"
 )
-
-// codeFile is the file of the code index in the state directory.
-const codeFile = "code-index.db"
 
 // indexing is the code index and what it holds open.
 type indexing struct {
@@ -40,7 +39,7 @@ func (c *Core) openCode(ctx context.Context) error {
 		MaxTime: 10 * time.Minute, MaxEntries: 500_000,
 	})
 	if err != nil {
-		return fmt.Errorf("%w: index: %w", ErrConfig, err)
+		return fmt.Errorf("%w: index: %w", config.ErrInvalid, err)
 	}
 	o := code.Options{Sources: sources, Now: c.now, Log: c.log.With().Str("component", "code").Logger()}
 	for _, name := range cfg.Languages {
@@ -81,7 +80,7 @@ func (c *Core) openServer(o *code.Options) error {
 		"symbols": lsp.Symbols, "references": lsp.References, "definition": lsp.Definition, "hover": lsp.Hover,
 	} {
 		if err := code.Validate(ask); err != nil {
-			return fmt.Errorf("%w: index.lsp.%s: %w", ErrConfig, key, err)
+			return fmt.Errorf("%w: index.lsp.%s: %w", config.ErrInvalid, key, err)
 		}
 	}
 	o.Server = languageServer{c, lsp.Server}
@@ -91,12 +90,12 @@ func (c *Core) openServer(o *code.Options) error {
 
 // keepCode opens what an index needs that is kept: its file, and the watch of directories.
 func (c *Core) keepCode(ctx context.Context, o *code.Options, configured []string) (err error) {
-	if c.code.stored, err = sql.OpenCodeIndex(ctx, filepath.Join(c.dir, codeFile)); err != nil {
+	if c.code.stored, err = sql.OpenCodeIndex(ctx, filepath.Join(c.dir, layout.CodeIndex)); err != nil {
 		return err
 	}
 	o.Store = c.code.stored
 	if err := c.openPassages(o); err != nil {
-		return fmt.Errorf("%w: llm.embedding: %w", ErrConfig, err)
+		return fmt.Errorf("%w: llm.embedding: %w", config.ErrInvalid, err)
 	}
 	if c.cfg.Index.Watch {
 		if c.code.watcher, err = watch.New(c.dir, 0); err != nil {
@@ -115,7 +114,7 @@ func (c *Core) keepCode(ctx context.Context, o *code.Options, configured []strin
 // readFirst returns the roots that are read at the start: those of index.paths, or at the terminal the directory in which
 // it was opened. Elsewhere the directories of conversations are read when they are searched.
 func (c *Core) readFirst(configured []string) []string {
-	if len(configured) > 0 || c.opts.Mode != AuditChat {
+	if len(configured) > 0 || c.opts.Mode != layout.Chat {
 		return configured
 	}
 	dir, err := filepath.EvalSymlinks(c.opts.WorkDir)

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 )
 
 // TestReadFirst: the terminal reads the directory in which it was opened at the start, a service only what is configured.
@@ -17,11 +19,11 @@ func TestReadFirst(t *testing.T) {
 		mode, workDir    string
 		configured, want []string
 	}{
-		{AuditChat, dir, nil, []string{dir}},
-		{AuditChat, dir, []string{"/src"}, []string{"/src"}},
-		{AuditChat, filepath.Join(dir, "gone"), nil, nil},
-		{AuditServe, dir, nil, nil},
-		{AuditServe, dir, []string{"/src"}, []string{"/src"}},
+		{layout.Chat, dir, nil, []string{dir}},
+		{layout.Chat, dir, []string{"/src"}, []string{"/src"}},
+		{layout.Chat, filepath.Join(dir, "gone"), nil, nil},
+		{layout.Serve, dir, nil, nil},
+		{layout.Serve, dir, []string{"/src"}, []string{"/src"}},
 	} {
 		c := &Core{opts: Options{Mode: tt.mode, WorkDir: tt.workDir}}
 		if got := c.readFirst(tt.configured); !slices.Equal(got, tt.want) {

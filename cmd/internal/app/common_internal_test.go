@@ -11,6 +11,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -69,8 +70,8 @@ func TestAuditOfProcesses(t *testing.T) {
 			}
 			c := sharing(t, dir, "one", more...)
 			lines := map[string]int{}
-			for _, log := range AuditLogs(c.opts) {
-				if log.Mode != AuditServe || !log.Exists() {
+			for _, log := range c.opts.Layout().Logs() {
+				if log.Mode != layout.Serve || !log.Exists() {
 					continue
 				}
 				raw, err := os.ReadFile(log.Path)
@@ -93,10 +94,10 @@ func TestTokensOfProcesses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	one, two := sharing(t, dir, "one"), sharing(t, dir, "two")
-	if a, b := tokenDir(one.cfg), tokenDir(two.cfg); a != b || !strings.HasPrefix(a, filepath.Join(dir, "files")) {
+	if a, b := one.opts.Layout().Tokens(), two.opts.Layout().Tokens(); a != b || !strings.HasPrefix(a, filepath.Join(dir, "files")) {
 		t.Errorf("tokens in %s and %s", a, b)
 	}
-	if got := tokenDir(sharing(t, dir, "one", "ZEPH_WORKSPACES_SHARED=false").cfg); got != filepath.Join(dir, "one", "mcp-tokens") {
+	if got := sharing(t, dir, "one", "ZEPH_WORKSPACES_SHARED=false").opts.Layout().Tokens(); got != filepath.Join(dir, "one", "mcp-tokens") {
 		t.Errorf("of one process: %s", got)
 	}
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/cmd/internal/metrics"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/redis"
@@ -62,7 +63,7 @@ type Options struct {
 	Checked bool
 	// Home is the state directory, if it is not data_dir itself.
 	Home string
-	// State is the directory for the state of the person's programs; "" = data_dir (see terminalHome).
+	// State is the directory for the state of the person's programs; "" = data_dir (see layout.Terminal).
 	State string
 	// Zone is the people's time zone if telegram.time_zone is not set; nil = UTC.
 	Zone *time.Location
@@ -82,6 +83,9 @@ type Options struct {
 	// to the first one.
 	Housekeeping time.Duration
 }
+
+// Layout says where the state is.
+func (o Options) Layout() layout.Layout { return layout.Layout{Config: o.Config, State: o.State} }
 
 // Internet is the network of the web tools; the zero value is the real one.
 type Internet struct {
@@ -115,9 +119,6 @@ func (c *Core) zone() *time.Location {
 func (c *Core) words() texts.Words {
 	return texts.Words{Zone: c.zone(), Language: c.cfg.Telegram.Language, ZoneAt: c.zoneAt}
 }
-
-// ErrConfig marks errors that are caused by the configuration: exit code 2.
-var ErrConfig = errors.New("configuration")
 
 // OpenCore opens the stores and builds what needs them. The caller must close it.
 func OpenCore(ctx context.Context, opts Options) (*Core, error) {
@@ -160,7 +161,7 @@ func (c *Core) open(ctx context.Context) error {
 		return err
 	}
 	if c.provider, err = c.route(); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
+		return fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
 	var parts errgroup.Group // the sandbox is tested in a process of its own: the database opens in the meantime
 	parts.Go(func() error { return c.openStores(ctx) })
@@ -210,7 +211,7 @@ func (c *Core) open(ctx context.Context) error {
 // openChain builds what is between the model and a tool: judge, stages, and the catalog that the model chooses from.
 func (c *Core) openChain(ctx context.Context) (err error) {
 	if c.judge, err = c.adversary(); err != nil {
-		return fmt.Errorf("%w: tools.adversarial_policy: %w", ErrConfig, err)
+		return fmt.Errorf("%w: tools.adversarial_policy: %w", config.ErrInvalid, err)
 	}
 	if err := c.openStages(ctx); err != nil {
 		return err
@@ -254,7 +255,7 @@ func (c *Core) openStores(ctx context.Context) (err error) {
 		return err
 	}
 	if c.redis, err = redis.Open(redisOptions(c.cfg, c.log.With().Str("component", "redis").Logger())); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
+		return fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
 	return nil
 }
@@ -262,21 +263,21 @@ func (c *Core) openStores(ctx context.Context) (err error) {
 // openRules builds what needs only the configuration: redaction and policy.
 func (c *Core) openRules() error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
-		return fmt.Errorf("%w: cannot create data_dir %s: %w", ErrConfig, c.dir, err)
+		return fmt.Errorf("%w: cannot create data_dir %s: %w", config.ErrInvalid, c.dir, err)
 	}
 	var err error
-	options := redact.Options{Secrets: secrets(c.cfg)}
+	options := redact.Options{Secrets: c.cfg.Credentials()}
 	if s := c.cfg.Tools.Filters.Security; s.Enabled {
 		options.ExtraPatterns = s.ExtraPatterns
 	}
 	if c.redactor, err = redact.NewWith(options); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
+		return fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
 	if c.globs, err = pathrule.New(expand(c.cfg.Path, c.cfg.Tools.File.DenyRead, "*/"), expand(c.cfg.Path, c.cfg.Tools.File.AllowRead, "")); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
+		return fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
 	if c.policy, err = buildPolicy(c.cfg, c.opts.WorkDir, c.globs, c.reader); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
+		return fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
 	return nil
 }

@@ -188,7 +188,7 @@ func fail(check, format string, args ...any) func(cure string) Row {
 
 // redactor returns a function that removes everything secret from a text, and puts it on one line.
 func (d *doctor) redactor() func(string) string {
-	list := secrets(d.c)
+	list := d.c.Credentials()
 	for _, v := range d.c.Tracing.Headers {
 		list = append(list, v.Reveal())
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/tools/audit"
 	"github.com/zephbot/zephbot/tools/diagnostics"
 	"github.com/zephbot/zephbot/tools/shell"
@@ -233,8 +234,8 @@ func (d *doctor) audit(ctx context.Context) []Row {
 	}
 	var rows []Row
 	seen := false
-	for _, log := range AuditLogs(d.opts.Options) {
-		if log.Mode != AuditServe {
+	for _, log := range d.opts.Options.Layout().Logs() {
+		if log.Mode != layout.Serve {
 			continue
 		}
 		if text := d.usable("audit.destination", filepath.Dir(log.Path)); text != "" {
@@ -249,15 +250,15 @@ func (d *doctor) audit(ctx context.Context) []Row {
 		}
 	}
 	if !seen {
-		return ok(about, "%s will be made at the first start", auditPath(d.c, d.dir))
+		return ok(about, "%s will be made at the first start", d.opts.Layout().OneLog(d.dir))
 	}
 	return rows
 }
 
 // chain verifies one audit log.
-func (d *doctor) chain(ctx context.Context, log AuditLog) Row {
+func (d *doctor) chain(ctx context.Context, log layout.Log) Row {
 	const about, cure = "audit", "zephbot audit verify names the places; keep the file, and find out who changed it"
-	mark, err := AuditMark(ctx, log)
+	mark, err := layout.MarkOf(ctx, log)
 	unmarked := err != nil // the database has a row of its own
 	names, err := audit.Files(log.Path)
 	if err != nil {

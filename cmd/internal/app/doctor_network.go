@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/bot/telegram"
+	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/redis"
 	"github.com/zephbot/zephbot/tools/mcp"
@@ -230,7 +231,7 @@ func (d *doctor) servers(ctx context.Context) []Row {
 	b := &Bench{core: newCore(opts)}
 	b.core.passing = true
 	if err := b.open(ctx); err != nil {
-		return []Row{warn("mcp", "the servers cannot be tried: %s", strings.ReplaceAll(err.Error(), ErrConfig.Error()+": ", ""))("see the rows config")}
+		return []Row{warn("mcp", "the servers cannot be tried: %s", strings.ReplaceAll(err.Error(), config.ErrInvalid.Error()+": ", ""))("see the rows config")}
 	}
 	defer func() { _ = b.Close() }() // what it began is a temporary directory
 	limit := checkWithin

@@ -22,7 +22,7 @@ import (
 func (d *doctor) turns(ctx context.Context) []Row {
 	offered, err := d.offered(ctx)
 	if err != nil {
-		return []Row{warn("turn", "the tools cannot be opened: %s", strings.ReplaceAll(err.Error(), ErrConfig.Error()+": ", ""))("see the rows config and sandbox")}
+		return []Row{warn("turn", "the tools cannot be opened: %s", strings.ReplaceAll(err.Error(), config.ErrInvalid.Error()+": ", ""))("see the rows config and sandbox")}
 	}
 	known := d.known(ctx)
 	rows := make([][]Row, len(d.c.LLM.Providers))

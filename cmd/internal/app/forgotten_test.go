@@ -17,6 +17,7 @@ import (
 	"github.com/zephbot/zephbot/bot/privacy"
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/upkeep"
 	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
 )
 
@@ -136,7 +137,7 @@ func (w *world) traces(text string) (found []string) {
 // exported checks what is in the export of the person.
 func (w *world) exported() {
 	w.t.Helper()
-	u, err := app.FindUser(w.opts, "4242424242")
+	u, err := upkeep.FindUser(w.opts, "4242424242")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -175,7 +176,7 @@ func (w *world) exported() {
 // forgotten erases the person, and looks for them everywhere.
 func (w *world) forgotten(files bool) {
 	w.t.Helper()
-	u, err := app.FindUser(w.opts, "telegram:4242424242")
+	u, err := upkeep.FindUser(w.opts, "telegram:4242424242")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -212,7 +213,7 @@ func TestForgotten(t *testing.T) {
 	if err := <-w.done; err != nil && !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	u, err := app.FindUser(w.opts, "telegram:4242424242")
+	u, err := upkeep.FindUser(w.opts, "telegram:4242424242")
 	if err != nil {
 		t.Fatal(err)
 	}

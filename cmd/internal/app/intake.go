@@ -31,7 +31,7 @@ func (c *Core) listen(ctx context.Context, key, address string) (net.Listener, e
 	}
 	listener, err := open(ctx, address)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrConfig, key, err)
+		return nil, fmt.Errorf("%w: %s: %w", config.ErrInvalid, key, err)
 	}
 	return listener, nil
 }

@@ -79,7 +79,7 @@ func (c *Core) tools() (*kit, error) {
 	}
 	files, err := file.New(c.fileOptions(k))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
 	pages, err := c.web()
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *Core) outlet() *file.Outlet {
 func (c *Core) web() ([]tools.Tool, error) {
 	list, err := web.New(c.webOptions())
 	if err != nil {
-		return nil, fmt.Errorf("%w: tools.scrape: %w", ErrConfig, err)
+		return nil, fmt.Errorf("%w: tools.scrape: %w", config.ErrInvalid, err)
 	}
 	return list, nil
 }
@@ -177,7 +177,7 @@ func (c *Core) shell(k *kit) (tools.Tool, error) {
 		Sandbox: s.Sandbox, Helper: sandbox.Self, Redact: c.redactor.String, Shape: c.shapeBackground, Now: c.now, Log: c.log.With().Str("component", "shell").Logger(),
 	})
 	if err != nil {
-		return bash, fmt.Errorf("%w: %w", ErrConfig, err)
+		return bash, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
 	k.runner = runner
 	if s.Sandbox == shell.SandboxOff {

@@ -143,7 +143,7 @@ func PrintLearnt(ctx context.Context, w io.Writer, opts Options) error {
 	}
 	var out strings.Builder
 	for _, place := range []struct{ by, dir, url string }{
-		{"the service", cfg.Path(cfg.DataDir), cfg.Database.URL.Reveal()}, {"chat", terminalHome(opts), ""},
+		{"the service", cfg.Path(cfg.DataDir), cfg.Database.URL.Reveal()}, {"chat", opts.Layout().Terminal(), ""},
 	} {
 		entries, err := learntIn(ctx, cfg, place.dir, place.url, now)
 		switch {

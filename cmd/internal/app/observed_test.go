@@ -24,6 +24,7 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/cmd/internal/tracing"
 	"github.com/zephbot/zephbot/cmd/internal/tracing/tracetest"
+	"github.com/zephbot/zephbot/cmd/internal/upkeep"
 	"github.com/zephbot/zephbot/tools/mcp/mcptest"
 )
 
@@ -275,7 +276,7 @@ func (o *observed) dumped() {
 	o.t.Helper()
 	opts := app.Options{Config: o.cfg, Version: "test", Log: zerolog.Nop(), WorkDir: o.dir}
 	for _, texts := range []bool{false, true} {
-		found, err := app.Dump(o.t.Context(), opts, o.turn, texts)
+		found, err := upkeep.Dump(o.t.Context(), opts, o.turn, texts)
 		if err != nil {
 			o.t.Fatal(err)
 		}

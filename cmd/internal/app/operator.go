@@ -65,7 +65,7 @@ func (c *Core) auditSearch() func(context.Context, operator.AuditQuery) (operato
 	return func(ctx context.Context, q operator.AuditQuery) (operator.AuditPage, error) {
 		paths := []string{c.auditFile}
 		if c.shared() {
-			paths = sharedLogs(c.cfg)
+			paths = c.opts.Layout().SharedLogs()
 		}
 		found, err := audit.Search(ctx, paths, audit.Query{
 			Person: q.Person, Tool: q.Tool, Result: q.Result, Since: q.Since, Until: q.Until, Next: q.Next, Limit: q.Limit,

@@ -28,7 +28,7 @@ func (c *Core) places(key string, list []string) (workspace.Places, error) {
 	}
 	set, err := workspace.NewPlaces(list, config.Here, open, c.cfg.Path)
 	if err != nil {
-		return set, fmt.Errorf("%w: %s: %w", ErrConfig, key, err)
+		return set, fmt.Errorf("%w: %s: %w", config.ErrInvalid, key, err)
 	}
 	return set, nil
 }
@@ -47,7 +47,7 @@ func (c *Core) workspaceRoot() string {
 func (c *Core) obeyed() []string {
 	list := append([]string{c.dir, c.cfg.Path(c.cfg.DataDir)}, c.cfg.Obeyed()...)
 	if c.shared() && c.cfg.Workspaces.Dir != "" {
-		list = append(list, commonDir(c.cfg))
+		list = append(list, c.opts.Layout().Common())
 	}
 	if self, err := os.Executable(); err == nil {
 		list = append(list, self)

@@ -10,11 +10,9 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/privacy"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/tools/shell"
 )
-
-// previewName is the directory of previewed commands, in the state directory or on the volume that processes share.
-const previewName = "previews"
 
 // previewDir returns where the layers of previewed commands are kept; "" = commands are not previewed. A call from the
 // command line has nobody to ask.
@@ -23,9 +21,9 @@ func (c *Core) previewDir() string {
 	case !c.cfg.Tools.Shell.Preview || c.passing:
 		return ""
 	case c.shared() && c.cfg.Workspaces.Dir != "":
-		return filepath.Join(commonDir(c.cfg), previewName)
+		return filepath.Join(c.opts.Layout().Common(), layout.Previews)
 	default:
-		return filepath.Join(c.dir, previewName)
+		return filepath.Join(c.dir, layout.Previews)
 	}
 }
 
@@ -107,7 +105,7 @@ func (previewPlace) Name() string { return "previews" }
 
 // Erase implements privacy.Place. It comes before the directories are gone, whose canonical paths it needs.
 func (p previewPlace) Erase(ctx context.Context, of *privacy.Order) (int, error) {
-	dirs, err := workspacePlace{p.core.dirs().Root}.own(of)
+	dirs, err := p.core.workspaces().Of(of)
 	n, errs := 0, []error{err}
 	for _, dir := range dirs {
 		had, err := p.core.kit.runner.ForgetPreviews(ctx, dir)

@@ -6,15 +6,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/bot/memory"
 	"github.com/zephbot/zephbot/bot/privacy"
+	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/terminal"
+	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/persistence"
+	"github.com/zephbot/zephbot/persistence/sql"
+	"github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -26,11 +29,16 @@ const exportLimit = 10 * uploadLimit
 
 // personal are the places of personal data besides the tables of the database.
 func (c *Core) personal() []privacy.Place {
-	list := []privacy.Place{codePlace{c}, previewPlace{c}, workspacePlace{c.dirs().Root}, undoPlace{c}, cachePlace{c}, auditPlace{c}}
+	list := []privacy.Place{codePlace{c}, previewPlace{c}, c.workspaces(), undoPlace{c}, cachePlace{c}, auditPlace{c}}
 	if c.memory != nil {
 		list = append(list, memoryPlace{c})
 	}
 	return list
+}
+
+// workspaces are the directories of conversations. At the terminal, a conversation works where the person is.
+func (c *Core) workspaces() privacy.Workspaces {
+	return privacy.Workspaces{Root: c.workspaceRoot(), Own: []string{terminal.Name}}
 }
 
 // office returns what erases people. limited reports whether a limit applies to somebody.
@@ -50,6 +58,71 @@ func (c *Core) exporter() *privacy.Exporter {
 		Tables: c.stores.Tables, Files: c.stores.Blobs, Places: c.personal(), Clean: c.redactor.String, Readme: c.words().ExportReadme, Now: c.now,
 		Most: exportLimit,
 	}
+}
+
+// ErrServing means that a service works on the data: it can be asked to erase a person, and nobody else can do it.
+var ErrServing = errors.New("a service works on the data")
+
+// eraseMode is the mode of a process that erases a person while no service runs.
+const eraseMode = "user erase"
+
+// Erase erases a person while no service runs, and returns the receipt: first what a service was asked for and did not
+// finish.
+func Erase(ctx context.Context, opts Options, job *privacy.Job) (*privacy.Receipt, error) {
+	opts.Mode = eraseMode
+	c, err := OpenCore(ctx, opts)
+	if err != nil {
+		if errors.Is(err, sql.ErrLocked) || opts.Home == "" && opts.Config.Database.URL != "" && !errors.Is(err, config.ErrInvalid) {
+			err = errors.Join(ErrServing, err)
+		}
+		return nil, err
+	}
+	living, err := c.stores.Living(ctx)
+	if err == nil && len(living) > 1 {
+		err = ErrServing
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	r, err := c.erase(ctx, job)
+	return r, errors.Join(err, c.Close())
+}
+
+func (c *Core) erase(ctx context.Context, job *privacy.Job) (*privacy.Receipt, error) {
+	meter := quota.New(c.meterOptions(), c.redis, c.stores.Bot, c.words(), c.now, c.metrics.Denied)
+	if err := meter.Follow(ctx, c.stores.Bot); err != nil {
+		return nil, err
+	}
+	c.records.Settle(ctx)
+	office := c.office(meter.Limited, nil, nil, nil)
+	begun, err := office.Begun(ctx, job.Person)
+	if err != nil {
+		return nil, err
+	}
+	if begun != nil {
+		job = begun
+	}
+	fact, err := job.Fact()
+	if err == nil {
+		err = c.bucket(privacy.JobBucket).Apply(ctx, fact)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return office.Erase(ctx, job)
+}
+
+// NewExporter returns what writes exports from a database that is only read, beside a service.
+func NewExporter(opts Options, store persistence.Reader) (*privacy.Exporter, error) {
+	redactor, err := redact.NewWith(redact.Options{Secrets: opts.Config.Credentials()})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
+	}
+	c := newCore(opts)
+	return &privacy.Exporter{
+		Tables: store, Files: store, Places: []privacy.Place{c.workspaces(), auditPlace{c}},
+		Clean: redactor.String, Readme: c.words().ExportReadme, Now: opts.Now,
+	}, nil
 }
 
 // private returns what answers /export and /forget, and does what they and the command line ask for.
@@ -98,104 +171,6 @@ func (p memoryPlace) Erase(ctx context.Context, of *privacy.Order) (int, error) 
 // Export implements privacy.Place: memories are among the settings.
 func (memoryPlace) Export(context.Context, *privacy.Order, *privacy.Archive) error { return nil }
 
-// workspacePlace are the directories of conversations.
-type workspacePlace struct{ root string }
-
-// Name implements privacy.Place.
-func (workspacePlace) Name() string { return "workspaces" }
-
-// own lists the directories of a person's own conversations: those that their lanes name, and those whose name is that of
-// a conversation of theirs. The terminal works where the person is, and has none.
-func (p workspacePlace) own(of *privacy.Order) ([]string, error) {
-	if of.Channel == terminal.Name {
-		return nil, nil
-	}
-	named := map[string]bool{}
-	for _, c := range of.Sessions {
-		named[bot.WorkspaceID(c.Workspace)] = true
-	}
-	entries, err := os.ReadDir(p.root)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list the workspaces: %w", err)
-	}
-	var list []string
-	for _, e := range entries {
-		session := bot.SessionKey(strings.ReplaceAll(e.Name(), "_", "/"))
-		if e.IsDir() && (named[e.Name()] || session.Valid() && of.Owns(session)) {
-			list = append(list, filepath.Join(p.root, e.Name()))
-		}
-	}
-	return list, nil
-}
-
-// Erase implements privacy.Place.
-func (p workspacePlace) Erase(_ context.Context, of *privacy.Order) (n int, err error) {
-	dirs, err := p.own(of)
-	if err != nil || len(dirs) == 0 {
-		return 0, err
-	}
-	root, err := os.OpenRoot(p.root)
-	if err != nil {
-		return 0, fmt.Errorf("open the workspaces: %w", err)
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	for _, dir := range dirs {
-		gone := removeLocked(root, filepath.Base(dir))
-		if err = errors.Join(err, gone); gone == nil {
-			n++
-		}
-	}
-	return n, err
-}
-
-// removeLocked deletes a directory, also if directories in it are read-only, as those of Go's module cache are.
-func removeLocked(root *os.Root, dir string) error {
-	if err := root.RemoveAll(dir); err == nil {
-		return nil
-	}
-	unlock(root, dir)
-	return root.RemoveAll(dir)
-}
-
-// unlock makes the directories of a tree writable for this account. What fails here fails again when they are deleted.
-func unlock(root *os.Root, dir string) {
-	info, err := root.Lstat(dir)
-	if err != nil || !info.IsDir() {
-		return
-	}
-	if info.Mode().Perm()&0o700 != 0o700 {
-		_ = root.Chmod(dir, info.Mode().Perm()|0o700)
-	}
-	f, err := root.Open(dir)
-	if err != nil {
-		return
-	}
-	entries, _ := f.ReadDir(-1)
-	_ = f.Close() // read only
-	for _, e := range entries {
-		if e.IsDir() {
-			unlock(root, filepath.Join(dir, e.Name()))
-		}
-	}
-}
-
-// Export implements privacy.Place.
-func (p workspacePlace) Export(_ context.Context, of *privacy.Order, to *privacy.Archive) error {
-	dirs, err := p.own(of)
-	if err != nil {
-		return err
-	}
-	for i, dir := range dirs {
-		if err := to.Dir("workspaces/"+strconv.Itoa(i+1), dir); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // undoPlace are copies of files as they were before calls changed them.
 type undoPlace struct{ core *Core }
 
@@ -227,7 +202,7 @@ func (codePlace) Name() string { return "code" }
 // Erase implements privacy.Place. It comes before the directories are gone, whose canonical paths it needs.
 func (p codePlace) Erase(ctx context.Context, of *privacy.Order) (int, error) {
 	c := p.core
-	dirs, err := workspacePlace{c.dirs().Root}.own(of)
+	dirs, err := c.workspaces().Of(of)
 	errs := []error{err}
 	for _, dir := range dirs {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {

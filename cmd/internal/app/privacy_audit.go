@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot/privacy"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/tools/audit"
 )
 
@@ -30,9 +31,9 @@ func (p auditPlace) logs() []string {
 		return nil
 	}
 	if c.shared() && c.opts.Home == "" {
-		return sharedLogs(c.cfg)
+		return c.opts.Layout().SharedLogs()
 	}
-	return []string{auditPath(c.cfg, c.dir)}
+	return []string{c.opts.Layout().OneLog(c.dir)}
 }
 
 // Export implements privacy.Place.
@@ -120,7 +121,10 @@ func (p auditPlace) Own(ctx context.Context, of *privacy.Order) (int, error) {
 }
 
 // others is how long other processes have to pseudonymise a person in their logs.
-const others = time.Minute
+const (
+	others     = time.Minute
+	othersLook = 200 * time.Millisecond // between two looks
+)
 
 // Erase implements privacy.Place: it sees to this process's log and those of processes that are gone. Those that run see
 // to their own (privacy.Handler), which it waits for.
@@ -134,7 +138,7 @@ func (p auditPlace) Erase(ctx context.Context, of *privacy.Order) (int, error) {
 			continue
 		}
 		done, err := audit.Pseudonymise(ctx, audit.Options{
-			Path: path, Anchor: marks{facts: c.bucket(markBucket), key: markKey(c.dir, path)}, Redactor: c.redactor, Now: c.now, Log: c.log,
+			Path: path, Anchor: layout.NewMarks(c.bucket(layout.MarkBucket), c.dir, path), Redactor: c.redactor, Now: c.now, Log: c.log,
 		}, personIn(of))
 		if n += done.Lines; errors.Is(err, audit.ErrHeld) {
 			held = true
@@ -153,7 +157,7 @@ func (p auditPlace) wait(ctx context.Context, of *privacy.Order) error {
 	c := p.core
 	ctx, cancel := context.WithTimeout(ctx, others)
 	defer cancel()
-	ticker := time.NewTicker(serviceLooks)
+	ticker := time.NewTicker(othersLook)
 	defer ticker.Stop()
 	for {
 		living, err := c.stores.Living(ctx)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/web"
 )
@@ -19,7 +20,7 @@ func (c *Core) search() ([]tools.Tool, error) {
 	common.Timeout, common.AllowedDomains, common.DeniedDomains = time.Duration(s.Timeout)*time.Second, nil, nil
 	tool, err := web.NewSearch(web.SearchOptions{Backend: s.Backend, URL: s.URL, Key: s.APIKey.Reveal(), MaxResults: s.MaxResults, Web: common})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
 	return []tools.Tool{tool}, nil
 }

@@ -17,7 +17,10 @@ import (
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/telegram"
+	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/cmd/internal/metrics"
+	"github.com/zephbot/zephbot/persistence/archive"
 )
 
 // Serve runs the Telegram service. It returns when ctx has ended and everything has stopped, or with the error that
@@ -25,9 +28,9 @@ import (
 func Serve(ctx context.Context, opts Options) error {
 	cfg := opts.Config
 	if cfg.Telegram.Token == "" {
-		return errors.Join(ErrConfig, errors.New("no Telegram token: set telegram.token or ZEPH_TELEGRAM_TOKEN, or try `zephbot simulate`"))
+		return errors.Join(config.ErrInvalid, errors.New("no Telegram token: set telegram.token or ZEPH_TELEGRAM_TOKEN, or try `zephbot simulate`"))
 	}
-	opts.Mode = AuditServe
+	opts.Mode = layout.Serve
 	if err := ready(opts, Use{Telegram: true, Model: true}); err != nil {
 		return err
 	}
@@ -55,10 +58,10 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 		MaxParts: cfg.Telegram.MaxParts, Words: c.words(), Observe: c.observeRequest,
 	})
 	if err != nil {
-		return errors.Join(ErrConfig, err)
+		return errors.Join(config.ErrInvalid, err)
 	}
 	defer client.Close()
-	tellRestored(c.dir, c.log)
+	c.tellRestored()
 	defer c.watchEnd(ctx, telegram.Name, client.ID())()
 	rules := accessOptions(c, client.ID())
 	rules.Connection = client.Connection
@@ -96,6 +99,18 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	s.gauges()
 	serving.Store(s)
 	return s.run(ctx, func(ctx context.Context) error { return s.takeIn(ctx, in, c.menus(client, s, guard)) })
+}
+
+// tellRestored says, at the first start after a restore, what that means for people.
+func (c *Core) tellRestored() {
+	note, err := archive.TakeNote(c.dir)
+	if note != nil {
+		c.log.Warn().Time("backup", note.Created).Time("restored", note.Restored).Msg(
+			"this state is that of a backup: what people wrote after it is not known, and what waited at that moment is done now, perhaps for the second time (docs/upgrades.md)")
+	}
+	if err != nil {
+		c.log.Warn().Err(err).Msg("the note about a restore")
+	}
 }
 
 // telegramService builds the service for a bot. It makes no request.
@@ -190,7 +205,7 @@ func (c *Core) whoAmI(ctx context.Context, client *telegram.Client) (telegram.Me
 			return me, nil
 		}
 		if strings.Contains(strings.ToLower(err.Error()), "unauthorized") || strings.Contains(err.Error(), "not found") {
-			return me, errors.Join(ErrConfig, errors.New("telegram does not accept the token: check telegram.token or ZEPH_TELEGRAM_TOKEN, as @BotFather gave it"))
+			return me, errors.Join(config.ErrInvalid, errors.New("telegram does not accept the token: check telegram.token or ZEPH_TELEGRAM_TOKEN, as @BotFather gave it"))
 		}
 		wait := min(time.Second<<min(failures, 5), 30*time.Second)
 		if failures&(failures+1) == 0 {

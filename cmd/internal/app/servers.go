@@ -73,11 +73,11 @@ func (c *Core) openServers() error {
 	}
 	var err error
 	if c.signIns, err = c.openSignIns(&o); err != nil {
-		return fmt.Errorf("%w: mcp: %w", ErrConfig, err)
+		return fmt.Errorf("%w: mcp: %w", config.ErrInvalid, err)
 	}
 	client, err := mcp.New(o)
 	if err != nil {
-		return fmt.Errorf("%w: mcp: %w", ErrConfig, err)
+		return fmt.Errorf("%w: mcp: %w", config.ErrInvalid, err)
 	}
 	c.servers = client
 	return nil

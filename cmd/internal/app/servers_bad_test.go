@@ -16,6 +16,8 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
+	"github.com/zephbot/zephbot/cmd/internal/upkeep"
 	"github.com/zephbot/zephbot/tools/mcp/mcptest"
 )
 
@@ -300,8 +302,8 @@ func (w *world) dumped() {
 	}
 	turns := regexp.MustCompile(`"turn":"([^"]+)".*"mcp_error_code"`).FindAllSubmatch(raw, -1)
 	turn := string(turns[len(turns)-1][1])
-	dump := func(texts bool) (*app.TurnDump, string) {
-		d, err := app.Dump(w.t.Context(), w.opts, turn, texts)
+	dump := func(texts bool) (*upkeep.TurnDump, string) {
+		d, err := upkeep.Dump(w.t.Context(), w.opts, turn, texts)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -317,7 +319,7 @@ func (w *world) dumped() {
 		kinds = append(kinds, d.Entries[i].Kind)
 	}
 	want := []journal.Kind{journal.UserEntry, journal.AssistantEntry, journal.StartedEntry, journal.ResultEntry, journal.AnswerEntry}
-	if !slices.Equal(kinds, want) || len(d.Rows) == 0 || d.Session == "" || d.Mode != app.AuditServe {
+	if !slices.Equal(kinds, want) || len(d.Rows) == 0 || d.Session == "" || d.Mode != layout.Serve {
 		w.t.Errorf("kinds %v of session %q, %d rows", kinds, d.Session, len(d.Rows))
 	}
 	if !strings.Contains(text, `"mcp_error_code":"transient"`) {
@@ -332,7 +334,7 @@ func (w *world) dumped() {
 		w.t.Errorf("texts were asked for: %s", text)
 	}
 	for turn, want := range map[string]string{"telegram-7-424242": "no database knows", "nonsense": "looks like telegram-"} {
-		if _, err := app.Dump(w.t.Context(), w.opts, turn, false); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := upkeep.Dump(w.t.Context(), w.opts, turn, false); err == nil || !strings.Contains(err.Error(), want) {
 			w.t.Errorf("%s: %v", turn, err)
 		}
 	}

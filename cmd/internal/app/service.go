@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot/moves"
+	"github.com/zephbot/zephbot/cmd/internal/config"
 
 	"github.com/rs/zerolog"
 
@@ -114,12 +115,12 @@ func newService(c *Core, ch channel) (*service, error) {
 	store := s.watchMoves()
 	pacer, pacing, err := c.pacer(ch)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
 	s.pacing = pacing
 	files, err := c.attachments(ch)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
 	if ch.receive != nil {
 		files = ch.receive(files)

@@ -14,7 +14,7 @@ import (
 // openSignIns prepares the servers with oauth.enabled; nil if there are none.
 func (c *Core) openSignIns(o *mcp.Options) (*servers.SignIns, error) {
 	list := map[string]oauth.Server{}
-	files := oauth.NewFiles(tokenDir(c.cfg)) // shared by the service and `zephbot mcp signin`
+	files := oauth.NewFiles(c.opts.Layout().Tokens()) // shared by the service and `zephbot mcp signin`
 	for _, server := range c.cfg.MCP.Servers {
 		if server.OAuth.Enabled {
 			list[server.ID] = signinConfig(server, files, o)
@@ -55,7 +55,7 @@ func signinConfig(s config.MCPServer, files *oauth.Files, o *mcp.Options) oauth.
 func (b *Bench) SignIn(ctx context.Context, id string, show func(link string) error, pasted func(ctx context.Context) (string, error)) error {
 	in := b.core.signIns
 	if in == nil || !in.Wanted(id) {
-		return errors.Join(ErrConfig, errors.New("the server "+id+" is not configured with oauth.enabled"))
+		return errors.Join(config.ErrInvalid, errors.New("the server "+id+" is not configured with oauth.enabled"))
 	}
 	return in.Once(ctx, id, show, pasted)
 }

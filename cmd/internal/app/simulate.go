@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/bot/simulator"
+	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/persistence"
 )
 
@@ -27,9 +28,6 @@ type SimulateOptions struct {
 	Open       bool
 }
 
-// simulateName is the directory of the simulator's state, below data_dir.
-const simulateName = "simulate"
-
 // simulatorLock is the file with which a simulator locks its directory: the bot that it starts locks the same directory
 // like a service.
 const simulatorLock = "simulator.lock"
@@ -37,14 +35,14 @@ const simulatorLock = "simulator.lock"
 // Simulate runs the same service against a local Telegram, with a page to chat on.
 func Simulate(ctx context.Context, opts Options, sim SimulateOptions) error {
 	if err := simulator.CheckListen(sim.Listen); err != nil {
-		return fmt.Errorf("%w: --listen: %w", ErrConfig, err)
+		return fmt.Errorf("%w: --listen: %w", config.ErrInvalid, err)
 	}
 	if err := ready(opts, Use{Model: len(opts.Config.LLM.Providers) > 0}); err != nil {
 		return err
 	}
-	home := filepath.Join(opts.Config.Path(opts.Config.DataDir), simulateName)
+	home := opts.Layout().Simulator()
 	if err := os.MkdirAll(home, 0o700); err != nil {
-		return fmt.Errorf("%w: data_dir: %w", ErrConfig, err)
+		return fmt.Errorf("%w: data_dir: %w", config.ErrInvalid, err)
 	}
 	unlock, err := persistence.Lock(home, simulatorLock, "simulate")
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/zephbot/zephbot/agent/summary"
 	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/anomaly"
 	"github.com/zephbot/zephbot/tools/cache"
@@ -67,7 +68,7 @@ func (c *Core) openStages(ctx context.Context) (err error) {
 		return err
 	}
 	if s.decode, err = c.decoding(); err != nil {
-		return fmt.Errorf("%w: tools.retry.parameter_reformat_provider: %w", ErrConfig, err)
+		return fmt.Errorf("%w: tools.retry.parameter_reformat_provider: %w", config.ErrInvalid, err)
 	}
 	s.quota, s.cache, s.retry = c.quotas(), c.caching(), c.retries()
 	c.stages = s

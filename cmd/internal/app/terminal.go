@@ -15,6 +15,7 @@ import (
 	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
@@ -105,9 +106,9 @@ type placed interface {
 }
 
 // Chat runs the terminal channel. Its state is separate from the service's, so that both may run at once (see
-// terminalHome).
+// layout.Terminal).
 func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
-	opts.Home, opts.Mode = terminalHome(opts), AuditChat
+	opts.Home, opts.Mode = opts.Layout().Terminal(), layout.Chat
 	opts.Zone = time.Local
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -115,7 +116,7 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 	if err := ready(opts, Use{Model: true, Terminal: true}); err != nil {
 		return err
 	}
-	moved, err := moveTerminal(opts)
+	moved, err := opts.Layout().MoveTerminal()
 	if err != nil {
 		return err
 	}

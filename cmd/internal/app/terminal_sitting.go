@@ -16,6 +16,7 @@ import (
 	"github.com/zephbot/zephbot/bot/terminal/paint"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/policy/act"
 )
 
@@ -96,7 +97,7 @@ func (s *sitting) enter(ctx context.Context, list *talks) error {
 			return err
 		}
 		if len(found) == 0 {
-			return fmt.Errorf("%w: %w; zephbot chat begins one", ErrConfig, errNoTalk)
+			return fmt.Errorf("%w: %w; zephbot chat begins one", config.ErrInvalid, errNoTalk)
 		}
 		s.resume(ctx, list, found[0].Name)
 	case s.chat.Resume == nil:
@@ -119,13 +120,13 @@ func (s *sitting) choose(ctx context.Context, list *talks) error {
 		return err
 	}
 	if len(found) == 0 {
-		return fmt.Errorf("%w: %w; zephbot chat begins one", ErrConfig, errNoTalk)
+		return fmt.Errorf("%w: %w; zephbot chat begins one", config.ErrInvalid, errNoTalk)
 	}
 	found = found[:min(len(found), talkListed)]
 	words := texts.Words{}
 	lines := choosing(found, s.core.now(), func(d time.Duration) string { return words.Duration(s.chat.Language, d) })
 	if s.rich == nil {
-		return fmt.Errorf("%w: --resume needs the name of a conversation here:\n%s", ErrConfig, strings.Join(lines, "\n"))
+		return fmt.Errorf("%w: --resume needs the name of a conversation here:\n%s", config.ErrInvalid, strings.Join(lines, "\n"))
 	}
 	s.rich.Choose(words.Terminal(s.chat.Language).Which, lines, func(ctx context.Context, choice int) {
 		if choice >= 0 {

@@ -17,6 +17,7 @@ import (
 	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/terminal"
+	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
 const (
@@ -131,11 +132,11 @@ func (t *talks) find(ctx context.Context, name string) (talk, error) {
 	}
 	switch len(found) {
 	case 0:
-		return talk{}, fmt.Errorf("%w: there is no conversation %q; zephbot chat --resume lists those of this directory", ErrConfig, name)
+		return talk{}, fmt.Errorf("%w: there is no conversation %q; zephbot chat --resume lists those of this directory", config.ErrInvalid, name)
 	case 1:
 		return found[0], nil
 	}
-	return talk{}, fmt.Errorf("%w: %d conversations begin with %q; write more of the name", ErrConfig, len(found), name)
+	return talk{}, fmt.Errorf("%w: %d conversations begin with %q; write more of the name", config.ErrInvalid, len(found), name)
 }
 
 // note records that something is said in a conversation.

@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/bot/rulebook"
+	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/tools/chain"
 
 	"github.com/google/uuid"
@@ -37,7 +38,7 @@ func OpenBench(opts Options) (*Bench, error) {
 	if err := ready(opts, Use{Terminal: true}); err != nil {
 		return nil, err
 	}
-	opts.Home = terminalHome(opts)
+	opts.Home = opts.Layout().Terminal()
 	b := &Bench{core: newCore(opts)}
 	b.core.passing = true
 	if err := b.open(context.Background()); err != nil {
@@ -63,9 +64,8 @@ func (b *Bench) open(ctx context.Context) error {
 	if !c.cfg.Audit.Enabled {
 		return nil
 	}
-	// One file and one chain per writing process: while another call runs, this one writes a file of its own.
-	for _, name := range []string{"audit-cli.jsonl", "audit-cli-" + uuid.NewString()[:8] + ".jsonl"} {
-		c.audit, err = audit.New(audit.Options{Path: filepath.Join(c.dir, name), Redactor: c.redactor, Now: c.now, ID: c.owner, Log: c.log, Rotation: c.rotation()})
+	for _, path := range layout.ToolsLogs(c.dir) {
+		c.audit, err = audit.New(audit.Options{Path: path, Redactor: c.redactor, Now: c.now, ID: c.owner, Log: c.log, Rotation: c.rotation()})
 		if err == nil {
 			return nil
 		}
@@ -182,7 +182,7 @@ type Decision = rulebook.Decision
 func (b *Bench) Check(ctx context.Context, o CallOptions) (Decision, error) {
 	d, err := b.core.book.Check(ctx, b.core.unasked(), b.call(o))
 	if errors.Is(err, rulebook.ErrMistaken) {
-		err = fmt.Errorf("%w: %w", ErrConfig, err)
+		err = fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
 	return d, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/cmd/internal/tracing"
 )
 
@@ -27,7 +28,7 @@ func (c *Core) openTracing(ctx context.Context) (err error) {
 		Report: c.metrics.Spans, Log: c.log.With().Str("component", "tracing").Logger(),
 	})
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
+		return fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
 	return nil
 }

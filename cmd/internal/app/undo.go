@@ -6,19 +6,17 @@ import (
 	"path/filepath"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/undo"
 )
 
-// undoName is the directory of what calls have changed, in the state directory or on the volume that processes share.
-const undoName = "undo"
-
 // openUndo builds what keeps the files that calls change. At the terminal, a person works in the same directory and has
 // no buttons, so nothing is kept.
 func (c *Core) openUndo() {
-	dir, disk := filepath.Join(c.dir, undoName), c.dir
+	dir, disk := filepath.Join(c.dir, layout.Undo), c.dir
 	if c.shared() && c.cfg.Workspaces.Dir != "" {
-		dir, disk = filepath.Join(commonDir(c.cfg), undoName), c.workspaceRoot()
+		dir, disk = filepath.Join(c.opts.Layout().Common(), layout.Undo), c.workspaceRoot()
 	}
 	c.undo = undo.New(undo.Options{
 		Dir: dir, Own: c.dirs().Open, Now: c.now, Log: c.log.With().Str("component", "undo").Logger(),

@@ -233,9 +233,9 @@ func TestDepth(t *testing.T) {
 		below int
 		want  []string
 	}{
-		{8, nil},
-		{9, []string{"cmd/internal/app depth"}},
-		{10, []string{"cmd/internal/app depth", "tools/p1 depth"}},
+		{10, nil},
+		{11, []string{"cmd/internal/app depth"}},
+		{12, []string{"cmd/internal/app depth", "tools/p1 depth"}},
 	} {
 		t.Run(fmt.Sprint(tt.below), func(t *testing.T) {
 			t.Parallel()

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 )
 
 func (c *command) auditCommand() *cobra.Command {
@@ -20,7 +20,7 @@ func (c *command) auditCommand() *cobra.Command {
 	}
 	var mode string
 	cmd.PersistentFlags().StringVar(&mode, "mode", "",
-		"only the logs of this mode: "+strings.Join(app.AuditModes(), ", "))
+		"only the logs of this mode: "+strings.Join(layout.Modes(), ", "))
 	cmd.AddCommand(c.tailCommand(&mode), c.verifyCommand(&mode), c.exportCommand(&mode))
 	return cmd
 }
@@ -29,7 +29,7 @@ func (c *command) auditCommand() *cobra.Command {
 var errNoLog = errors.New("no audit log exists yet")
 
 // auditLogs returns the log that is named last, or all that exist.
-func (c *command) auditLogs(args []string, mode string) ([]app.AuditLog, error) {
+func (c *command) auditLogs(args []string, mode string) ([]layout.Log, error) {
 	if len(args) > 0 {
 		return c.logsOf(nil, args, mode)
 	}
@@ -41,17 +41,17 @@ func (c *command) auditLogs(args []string, mode string) ([]app.AuditLog, error) 
 }
 
 // logsOf is auditLogs for a configuration that has been read.
-func (c *command) logsOf(cfg *config.Config, args []string, mode string) ([]app.AuditLog, error) {
-	if mode != "" && !slices.Contains(app.AuditModes(), mode) {
-		return nil, usageError{fmt.Errorf("--mode %q: there are %s", mode, strings.Join(app.AuditModes(), ", "))}
+func (c *command) logsOf(cfg *config.Config, args []string, mode string) ([]layout.Log, error) {
+	if mode != "" && !slices.Contains(layout.Modes(), mode) {
+		return nil, usageError{fmt.Errorf("--mode %q: there are %s", mode, strings.Join(layout.Modes(), ", "))}
 	}
 	if len(args) > 0 {
-		return []app.AuditLog{{Path: args[len(args)-1]}}, nil
+		return []layout.Log{{Path: args[len(args)-1]}}, nil
 	}
-	var logs []app.AuditLog
+	var logs []layout.Log
 	var looked []string
-	for _, log := range app.AuditLogs(c.options(cfg)) {
-		shared := cfg.Audit.Destination != "" && log.Mode == app.AuditServe && mode != app.AuditTools
+	for _, log := range c.options(cfg).Layout().Logs() {
+		shared := cfg.Audit.Destination != "" && log.Mode == layout.Serve && mode != layout.Tools
 		if mode != "" && mode != log.Mode && !shared {
 			continue
 		}
@@ -62,7 +62,7 @@ func (c *command) logsOf(cfg *config.Config, args []string, mode string) ([]app.
 	switch {
 	case len(logs) > 0:
 		return logs, nil
-	case cfg.Audit.Destination == "stdout" && mode != app.AuditTools:
+	case cfg.Audit.Destination == "stdout" && mode != layout.Tools:
 		return nil, usageError{errors.New("the audit goes to stdout (audit.destination): there is no file to read")}
 	default:
 		return nil, fmt.Errorf("%w; looked for %s", errNoLog, strings.Join(looked, ", "))

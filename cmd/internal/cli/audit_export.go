@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/policy/nearest"
 	"github.com/zephbot/zephbot/tools/audit"
 )
@@ -78,7 +78,7 @@ func (e *auditExport) run(ctx context.Context, args []string, mode string) error
 }
 
 // verify verifies all logs.
-func (e *auditExport) verify(ctx context.Context, logs []app.AuditLog) error {
+func (e *auditExport) verify(ctx context.Context, logs []layout.Log) error {
 	var broken []error
 	for _, log := range logs {
 		v, err := verifyLog(ctx, log, nil)
@@ -122,7 +122,7 @@ func (e *auditExport) write(do func(io.Writer) error) (err error) {
 	return os.Rename(f.Name(), name)
 }
 
-func (e *auditExport) export(ctx context.Context, out io.Writer, logs []app.AuditLog) error {
+func (e *auditExport) export(ctx context.Context, out io.Writer, logs []layout.Log) error {
 	paths := make([]string, 0, len(logs))
 	for _, log := range logs {
 		paths = append(paths, log.Path)
@@ -143,7 +143,7 @@ func (e *auditExport) export(ctx context.Context, out io.Writer, logs []app.Audi
 }
 
 // writer returns what writes a line, and what ends the export.
-func (e *auditExport) writer(out io.Writer, logs []app.AuditLog) (one func(log int, l *audit.Line) error, end func() error) {
+func (e *auditExport) writer(out io.Writer, logs []layout.Log) (one func(log int, l *audit.Line) error, end func() error) {
 	switch e.format {
 	case "csv":
 		w := csv.NewWriter(out)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/tools/audit"
 )
 
@@ -102,7 +102,7 @@ func (t *auditTail) shows(l *audit.Line) bool {
 }
 
 // last prints the last lines of all logs, and returns which ones.
-func (t *auditTail) last(ctx context.Context, logs []app.AuditLog) (map[string]bool, error) {
+func (t *auditTail) last(ctx context.Context, logs []layout.Log) (map[string]bool, error) {
 	var list []audit.Line
 	for _, log := range logs {
 		part, err := audit.Last(ctx, log.Path, t.lines, t.filter.since, t.shows)
@@ -147,7 +147,7 @@ func (t *auditTail) print(l *audit.Line) error {
 }
 
 // wait prints what is added until ctx ends.
-func (t *auditTail) wait(ctx context.Context, logs []app.AuditLog, followers *[]*audit.Follower, shown map[string]bool) error {
+func (t *auditTail) wait(ctx context.Context, logs []layout.Log, followers *[]*audit.Follower, shown map[string]bool) error {
 	known := map[string]bool{}
 	for _, log := range logs {
 		known[log.Path] = true

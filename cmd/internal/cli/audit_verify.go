@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/tools/audit"
 )
 
@@ -66,8 +66,8 @@ func (c *command) verifyAudit(ctx context.Context, args []string, mode string, a
 
 // verifyLog verifies the files of a chain, the oldest first: those that are named, or those that the hashes of the log
 // lead to. The database of the mode contains the position of the log.
-func verifyLog(ctx context.Context, log app.AuditLog, names []string) (v verified, err error) {
-	mark, err := app.AuditMark(ctx, log)
+func verifyLog(ctx context.Context, log layout.Log, names []string) (v verified, err error) {
+	mark, err := layout.MarkOf(ctx, log)
 	if err != nil {
 		return v, err
 	}

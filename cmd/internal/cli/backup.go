@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/upkeep"
 	"github.com/zephbot/zephbot/persistence/archive"
 )
 
@@ -51,12 +51,12 @@ func (c *command) backupCommand() *cobra.Command {
 }
 
 func (c *command) backup(ctx context.Context, cfg *config.Config, name string, flags backupFlags) error {
-	options := app.BackupOptions{Workspaces: !flags.noWorkspaces}
+	options := upkeep.BackupOptions{Workspaces: !flags.noWorkspaces}
 	if name == stream {
 		if flags.asJSON {
 			return usageError{errors.New("the backup goes to stdout; leave out --json")}
 		}
-		manifest, err := app.Backup(ctx, c.options(cfg), c.env.Out, options)
+		manifest, err := upkeep.Backup(ctx, c.options(cfg), c.env.Out, options)
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (c *command) backup(ctx context.Context, cfg *config.Config, name string, f
 		if f, ok := out.(*os.File); ok {
 			options.Exclude, _ = f.Stat() // nil if it cannot be read
 		}
-		manifest, err = app.Backup(ctx, c.options(cfg), out, options)
+		manifest, err = upkeep.Backup(ctx, c.options(cfg), out, options)
 		return err
 	})
 	if err != nil {
@@ -183,7 +183,7 @@ func (c *command) restoreCommand() *cobra.Command {
 				return fmt.Errorf("restore: %w", err)
 			}
 			defer end()
-			done, err := app.Restore(cmd.Context(), c.options(cfg), in, force)
+			done, err := upkeep.Restore(cmd.Context(), c.options(cfg), in, force)
 			switch {
 			case errors.Is(err, archive.ErrBegun):
 				return fmt.Errorf("restore: %w", err)
@@ -198,7 +198,7 @@ func (c *command) restoreCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *command) printRestored(done *app.Restored, asJSON bool) error {
+func (c *command) printRestored(done *upkeep.Restored, asJSON bool) error {
 	if asJSON {
 		raw := struct {
 			archive.Header

@@ -106,7 +106,7 @@ func Main(ctx context.Context, args []string, env Env) int {
 		return Fine
 	case errors.Is(err, errSilent), errors.Is(err, app.ErrStopped):
 		return Failed
-	case errors.As(err, &usage), errors.As(err, &problems), errors.Is(err, app.ErrConfig):
+	case errors.As(err, &usage), errors.As(err, &problems), errors.Is(err, config.ErrInvalid):
 		c.complain(err)
 		return Usage
 	default:
@@ -117,9 +117,9 @@ func Main(ctx context.Context, args []string, env Env) int {
 
 // complain prints an error, with one line per problem.
 func (c *command) complain(err error) {
-	text := strings.ReplaceAll(err.Error(), app.ErrConfig.Error()+": ", "")
+	text := strings.ReplaceAll(err.Error(), config.ErrInvalid.Error()+": ", "")
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" && line != app.ErrConfig.Error() {
+		if line = strings.TrimSpace(line); line != "" && line != config.ErrInvalid.Error() {
 			_, _ = fmt.Fprintln(c.env.Err, "zephbot: "+line) // stderr is gone: it cannot be reported
 		}
 	}

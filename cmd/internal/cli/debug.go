@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/upkeep"
 )
 
 func (c *command) debugCommand() *cobra.Command {
@@ -22,7 +22,7 @@ func (c *command) debugCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			found, err := app.Dump(cmd.Context(), c.options(cfg), args[0], texts)
+			found, err := upkeep.Dump(cmd.Context(), c.options(cfg), args[0], texts)
 			if err != nil {
 				return err
 			}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/upkeep"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/keeping"
 )
@@ -35,7 +35,7 @@ func (c *command) migrateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			schema, err := app.Migrate(cmd.Context(), c.options(cfg), look)
+			schema, err := upkeep.Migrate(cmd.Context(), c.options(cfg), look)
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/cmd/internal/replay"
 	"github.com/zephbot/zephbot/tools/audit"
 )
@@ -80,7 +81,7 @@ func (r *policyReplay) run(ctx context.Context, args []string) error {
 	})
 }
 
-func (r *policyReplay) replay(ctx context.Context, logs []app.AuditLog, rp *replay.Replay) error {
+func (r *policyReplay) replay(ctx context.Context, logs []layout.Log, rp *replay.Replay) error {
 	for _, log := range logs {
 		err := audit.Read(ctx, log.Path, r.filter.since, func(l *audit.Line) error {
 			if r.filter.match(l) {

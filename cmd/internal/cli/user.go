@@ -13,7 +13,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot/privacy"
 	"github.com/zephbot/zephbot/bot/texts"
-	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/upkeep"
 )
 
 func (c *command) userCommand() *cobra.Command {
@@ -29,7 +29,7 @@ func (c *command) userCommand() *cobra.Command {
 			"settings, usage, lines of the audit log.\nCredentials are removed; what others said in groups is not in it.",
 		Example: "  zephbot user export telegram:42 -o ann.zip",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withUser(args[0], func(u *app.User) error { return c.exportUser(cmd.Context(), u, to) })
+			return c.withUser(args[0], func(u *upkeep.User) error { return c.exportUser(cmd.Context(), u, to) })
 		},
 	}
 	export.Flags().StringVarP(&to, "output", "o", "", "the file, or - for stdout (default export-ID.zip here)")
@@ -41,7 +41,7 @@ func (c *command) userCommand() *cobra.Command {
 			"same command, finishes it.",
 		Example: "  zephbot user erase telegram:42 --dry-run",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withUser(args[0], func(u *app.User) error { return c.eraseUser(cmd.Context(), u, sure, look, asJSON) })
+			return c.withUser(args[0], func(u *upkeep.User) error { return c.eraseUser(cmd.Context(), u, sure, look, asJSON) })
 		},
 	}
 	erase.Flags().BoolVar(&sure, "yes", false, "do not ask")
@@ -51,19 +51,19 @@ func (c *command) userCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *command) withUser(id string, do func(u *app.User) error) error {
+func (c *command) withUser(id string, do func(u *upkeep.User) error) error {
 	cfg, err := c.load()
 	if err != nil {
 		return err
 	}
-	u, err := app.FindUser(c.options(cfg), id)
+	u, err := upkeep.FindUser(c.options(cfg), id)
 	if err != nil {
 		return err
 	}
 	return do(u)
 }
 
-func (c *command) exportUser(ctx context.Context, u *app.User, to string) error {
+func (c *command) exportUser(ctx context.Context, u *upkeep.User, to string) error {
 	lang := language(c.env.Environ)
 	if to == "-" {
 		return c.unlessNothing(u, u.Export(ctx, lang, c.env.Out))
@@ -90,7 +90,7 @@ func (c *command) exportUser(ctx context.Context, u *app.User, to string) error 
 }
 
 // unlessNothing says that nothing is stored, which is no failure.
-func (c *command) unlessNothing(u *app.User, err error) error {
+func (c *command) unlessNothing(u *upkeep.User, err error) error {
 	if !errors.Is(err, privacy.ErrNothing) {
 		return err
 	}
@@ -98,7 +98,7 @@ func (c *command) unlessNothing(u *app.User, err error) error {
 	return err
 }
 
-func (c *command) eraseUser(ctx context.Context, u *app.User, sure, look, asJSON bool) error {
+func (c *command) eraseUser(ctx context.Context, u *upkeep.User, sure, look, asJSON bool) error {
 	found, err := u.Look(ctx)
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func (c *command) eraseUser(ctx context.Context, u *app.User, sure, look, asJSON
 }
 
 // confirm asks whether to erase somebody.
-func (c *command) confirm(u *app.User, found *privacy.Receipt) (bool, error) {
+func (c *command) confirm(u *upkeep.User, found *privacy.Receipt) (bool, error) {
 	if !c.env.InTerm {
 		return false, usageError{errors.New("there is nobody to ask: give --yes, or --dry-run to see what would go")}
 	}

@@ -2,10 +2,14 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 )
+
+// ErrInvalid marks errors that are caused by the configuration: exit code 2.
+var ErrInvalid = errors.New("configuration")
 
 // Problem is one thing in the configuration that is wrong, or, in Config.Warnings, unusual.
 type Problem struct {

@@ -1,20 +1,18 @@
-package app
+package upkeep
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/rs/zerolog"
-
+	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/cmd/internal/lastend"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/archive"
 	"github.com/zephbot/zephbot/tools/audit"
@@ -27,16 +25,10 @@ type Restored struct {
 	Name     string   // of the directories that they are in now, next to where they were
 }
 
-// restoredNote is the content of restoredName.
-type restoredNote struct {
-	Created  time.Time `json:"created"`  // of the backup
-	Restored time.Time `json:"restored"` // when it was put in place
-}
-
 // Restore replaces the state of the service by a backup that it reads from in, completely or not at all: a process that
 // is killed meanwhile has changed nothing, or is completed by the next start. The service must not be running; see
 // persistence.Lock for the error if it is. Without force, a state that would be replaced is an error. Nothing is deleted.
-func Restore(ctx context.Context, opts Options, in io.Reader, force bool) (Restored, error) {
+func Restore(ctx context.Context, opts app.Options, in io.Reader, force bool) (Restored, error) {
 	e := estateOf(opts)
 	unlock, err := lockForRestore(e.data)
 	if err != nil {
@@ -54,7 +46,7 @@ func Restore(ctx context.Context, opts Options, in io.Reader, force bool) (Resto
 	}
 	now := time.Now()
 	staged, err := archive.Stage(ctx, in, archive.Options{
-		Home: e.data, Places: places, At: now, Check: func(h archive.Header) error { return e.takes(h) },
+		Home: e.data, Places: places, At: now, Check: func(h archive.Header) error { return e.acceptBackup(h) },
 	})
 	if err != nil {
 		return Restored{}, err
@@ -89,9 +81,9 @@ func (e estate) exchange(ctx context.Context, staged *archive.Staged, now time.T
 		if _, err := persistence.ReadCopy(ctx, staged.Path(archive.State, persistence.FileName)); err != nil {
 			return Restored{}, fmt.Errorf("the database in the backup: %w", err)
 		}
-		note, err := json.Marshal(restoredNote{Created: staged.Created, Restored: now.UTC()})
+		note, err := json.Marshal(archive.Note{Created: staged.Created, Restored: now.UTC()})
 		if err == nil {
-			err = staged.Put(archive.State, restoredName, note)
+			err = staged.Put(archive.State, archive.NoteName, note)
 		}
 		if err != nil {
 			return Restored{}, err
@@ -102,7 +94,7 @@ func (e estate) exchange(ctx context.Context, staged *archive.Staged, now time.T
 		return Restored{}, err
 	}
 	if len(replaced) > 0 && !force {
-		return Restored{}, fmt.Errorf("%w: there is a state already: %s; --force moves it aside and deletes nothing", ErrConfig, some(replaced))
+		return Restored{}, fmt.Errorf("%w: there is a state already: %s; --force moves it aside and deletes nothing", config.ErrInvalid, shortList(replaced))
 	}
 	if err := ctx.Err(); err != nil {
 		return Restored{}, err
@@ -110,8 +102,8 @@ func (e estate) exchange(ctx context.Context, staged *archive.Staged, now time.T
 	return Restored{Manifest: staged.Manifest, Replaced: replaced, Name: staged.Replaced()}, staged.Commit()
 }
 
-// some lists a few names, and says how many there are beside them.
-func some(names []string) string {
+// shortList lists a few names, and says how many there are beside them.
+func shortList(names []string) string {
 	const most = 3
 	if len(names) <= most {
 		return strings.Join(names, ", ")
@@ -119,17 +111,17 @@ func some(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// takes refuses backups that do not fit the configuration or the program.
-func (e estate) takes(h archive.Header) error {
+// acceptBackup refuses backups that do not fit the configuration or the program.
+func (e estate) acceptBackup(h archive.Header) error {
 	switch {
 	case h.Database == archive.SQLite && e.postgres:
 		return fmt.Errorf("%w: the backup contains an SQLite database, and database.url names a PostgreSQL; "+
-			"restore it with a configuration without database.url", ErrConfig)
+			"restore it with a configuration without database.url", config.ErrInvalid)
 	case h.Database != archive.SQLite && !e.postgres:
 		return fmt.Errorf("%w: the backup was made with PostgreSQL and contains no database; "+
-			"set database.url, restore the dump with pg_restore, then run this again (docs/postgresql.md)", ErrConfig)
+			"set database.url, restore the dump with pg_restore, then run this again (docs/postgresql.md)", config.ErrInvalid)
 	case h.Has(archive.Audit) && e.auditDir == "":
-		return fmt.Errorf("%w: the backup contains audit logs, and audit.destination is stdout; set it to a file", ErrConfig)
+		return fmt.Errorf("%w: the backup contains audit logs, and audit.destination is stdout; set it to a file", config.ErrInvalid)
 	}
 	known, err := persistence.KnownSchema()
 	if err != nil {
@@ -144,15 +136,15 @@ func (e estate) takes(h archive.Header) error {
 
 // places lists where each part belongs, and what is there now.
 func (e estate) places() ([]archive.Place, error) {
-	state, err := old(e.data, append(persistence.DatabaseFiles(), codeFile, codeFile+"-*", undoName, previewName, restoredName, lastend.File)...)
+	state, err := filesIn(e.data, append(persistence.DatabaseFiles(), layout.CodeIndex, layout.CodeIndex+"-*", layout.Undo, layout.Previews, archive.NoteName, lastend.File)...)
 	if err != nil {
 		return nil, err
 	}
-	workspaces, err := old(e.workspaces, "*")
+	workspaces, err := filesIn(e.workspaces, "*")
 	if err != nil {
 		return nil, err
 	}
-	tokens, err := old(e.tokens, "*")
+	tokens, err := filesIn(e.tokens, "*")
 	if err != nil {
 		return nil, err
 	}
@@ -184,31 +176,9 @@ func (e estate) places() ([]archive.Place, error) {
 func withoutCommon(names []string) []string {
 	var list []string
 	for _, name := range names {
-		if name != commonName {
+		if name != layout.Common {
 			list = append(list, name)
 		}
 	}
 	return list
-}
-
-// tellRestored reports, at the first start after a restore, what that means for people.
-func tellRestored(dir string, log zerolog.Logger) {
-	path := filepath.Join(dir, restoredName)
-	raw, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	var note restoredNote
-	if err == nil {
-		err = json.Unmarshal(raw, &note)
-	}
-	if err != nil {
-		log.Warn().Err(err).Str("file", path).Msg("the note about a restore cannot be read")
-		return
-	}
-	log.Warn().Time("backup", note.Created).Time("restored", note.Restored).Msg(
-		"this state is that of a backup: what people wrote after it is not known, and what waited at that moment is done now, perhaps for the second time (docs/upgrades.md)")
-	if err := os.Remove(path); err != nil {
-		log.Warn().Err(err).Msg("the note about a restore cannot be removed")
-	}
 }

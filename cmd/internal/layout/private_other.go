@@ -1,6 +1,6 @@
 //go:build !unix
 
-package app
+package layout
 
 // private cannot be determined on this system.
 func private(string) bool { return false }

@@ -1,41 +1,27 @@
-package app
+package layout
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
 
-	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/persistence"
 )
 
-// terminalName is the directory of the terminal's state, below data_dir or the person's state directory.
-const terminalName = "terminal"
-
-// terminalHome returns the directory of the terminal's state: below data_dir if that is set, else in the person's state
-// directory. The default data_dir is in the working directory: a conversation would end where the next directory
-// begins, and somebody who prepares a directory for others could put one with approvals into it.
-func terminalHome(opts Options) string {
-	if opts.State == "" || opts.Config.Origin("data_dir") != (config.Origin{}) {
-		return filepath.Join(opts.Config.Path(opts.Config.DataDir), terminalName)
-	}
-	return filepath.Join(opts.State, terminalName)
-}
-
 // formerTerminal returns where earlier versions kept the terminal's state if data_dir is not set; "" if it is the same.
-func formerTerminal(opts Options) string {
-	old := filepath.Join(opts.Config.Path(opts.Config.DataDir), terminalName)
-	if old == terminalHome(opts) {
+func (l Layout) formerTerminal() string {
+	old := filepath.Join(l.Data(), terminal)
+	if old == l.Terminal() {
 		return ""
 	}
 	return old
 }
 
-// moveTerminal moves the state that an earlier version left in the working directory, once: if the new place has none.
+// MoveTerminal moves the state that an earlier version left in the working directory, once: if the new place has none.
 // It only takes what this account created itself and nobody else can read, because a directory that came with foreign
 // files may contain standing approvals. It returns what it did or why not, "" = nothing to report.
-func moveTerminal(opts Options) (string, error) {
-	old, now := formerTerminal(opts), terminalHome(opts)
+func (l Layout) MoveTerminal() (string, error) {
+	old, now := l.formerTerminal(), l.Terminal()
 	if old == "" {
 		return "", nil
 	}
@@ -61,6 +47,6 @@ func moveTerminal(opts Options) (string, error) {
 
 // holdsState reports whether the terminal has used a directory.
 func holdsState(dir string) bool {
-	info, err := os.Lstat(filepath.Join(dir, "zephbot.db"))
+	info, err := os.Lstat(filepath.Join(dir, persistence.FileName))
 	return err == nil && info.Mode().IsRegular()
 }

@@ -1,4 +1,4 @@
-package app
+package upkeep
 
 import (
 	"bufio"
@@ -17,7 +17,9 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/cmd/internal/tracing"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/policy/redact"
@@ -99,14 +101,14 @@ const (
 
 // Dump collects what is known about a turn from the databases and audit logs of every mode, also while a service runs.
 // Errors say what to do.
-func Dump(ctx context.Context, opts Options, turn string, texts bool) (*TurnDump, error) {
+func Dump(ctx context.Context, opts app.Options, turn string, texts bool) (*TurnDump, error) {
 	channel, botID, id, ok := turnParts(turn)
 	if !ok {
-		return nil, fmt.Errorf("%w: %q is no turn: it looks like telegram-7000000001-100000; lines of the service's log and of the audit name it", ErrConfig, turn)
+		return nil, fmt.Errorf("%w: %q is no turn: it looks like telegram-7000000001-100000; lines of the service's log and of the audit name it", config.ErrInvalid, turn)
 	}
-	redactor, err := redact.NewWith(redact.Options{Secrets: secrets(opts.Config)})
+	redactor, err := redact.NewWith(redact.Options{Secrets: opts.Config.Credentials()})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
 	d := dumper{texts: texts, clean: redactor.String, out: &TurnDump{
 		Version: opts.Version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Turn: turn,
@@ -117,11 +119,11 @@ func Dump(ctx context.Context, opts Options, turn string, texts bool) (*TurnDump
 	if err := d.settings(opts.Config); err != nil {
 		return nil, err
 	}
-	for _, log := range AuditLogs(opts) {
-		if len(log.Dirs) == 0 || log.Mode == AuditTools {
+	for _, log := range opts.Layout().Logs() {
+		if len(log.Dirs) == 0 || log.Mode == layout.Tools {
 			continue
 		}
-		found, err := d.database(ctx, log, channel, botID, id)
+		found, err := d.findTurn(ctx, log, channel, botID, id)
 		if err != nil {
 			return nil, fmt.Errorf("turn %s: %w", turn, err)
 		}
@@ -146,8 +148,8 @@ type dumper struct {
 	clean func(string) string
 }
 
-// database searches for the turn where a mode keeps its state.
-func (d *dumper) database(ctx context.Context, log AuditLog, channel, botID, id string) (found bool, err error) {
+// findTurn searches for the turn where a mode keeps its state.
+func (d *dumper) findTurn(ctx context.Context, log layout.Log, channel, botID, id string) (found bool, err error) {
 	for i, dir := range log.Dirs {
 		url := ""
 		if i == 0 { // the database that the mode uses instead of the one there
@@ -162,14 +164,14 @@ func (d *dumper) database(ctx context.Context, log AuditLog, channel, botID, id 
 		}
 		arrival, err := store.ArrivalOf(ctx, channel, botID, id)
 		if err == nil {
-			found, err = true, d.read(ctx, store, &arrival)
+			found, err = true, d.addTurn(ctx, store, &arrival)
 		}
 		if found && err == nil {
 			var schema persistence.Schema
 			schema, err = persistence.ReadSchema(ctx, dir, url)
 			d.out.Schema = schema.Found
 		}
-		if err = errors.Join(ignore(err, bot.ErrNotFound), store.Close()); err != nil || found {
+		if err = errors.Join(ignoreError(err, bot.ErrNotFound), store.Close()); err != nil || found {
 			d.out.Mode = log.Mode
 			return found, err
 		}
@@ -177,15 +179,15 @@ func (d *dumper) database(ctx context.Context, log AuditLog, channel, botID, id 
 	return false, nil
 }
 
-// ignore drops one kind of error.
-func ignore(err, what error) error {
+// ignoreError drops one kind of error.
+func ignoreError(err, what error) error {
 	if errors.Is(err, what) {
 		return nil
 	}
 	return err
 }
 
-func (d *dumper) read(ctx context.Context, store bot.Reader, a *bot.Arrival) error {
+func (d *dumper) addTurn(ctx context.Context, store bot.Reader, a *bot.Arrival) error {
 	d.out.Session, d.out.Attempts, d.out.Problem = string(a.Session), a.Attempts, d.clean(a.Problem)
 	lane, err := store.Lane(ctx, a.Session)
 	if err != nil {
@@ -268,7 +270,7 @@ func (d *dumper) settings(cfg *config.Config) error {
 }
 
 // audit reads the lines about the turn from a log and its rotated files. A log that does not exist has none.
-func (d *dumper) audit(log AuditLog) error {
+func (d *dumper) audit(log layout.Log) error {
 	if !log.Exists() {
 		return nil
 	}

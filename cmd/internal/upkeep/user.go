@@ -1,4 +1,4 @@
-package app
+package upkeep
 
 import (
 	"context"
@@ -9,15 +9,11 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot/privacy"
-	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/terminal"
+	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/persistence"
-	"github.com/zephbot/zephbot/persistence/sql"
-	"github.com/zephbot/zephbot/policy/redact"
 )
-
-// AuditUser is the mode of the command line that erases a person while no service runs.
-const AuditUser = "user erase"
 
 // serviceLooks is the pause between two looks whether a service has done what it was asked for.
 const serviceLooks = 200 * time.Millisecond
@@ -25,33 +21,33 @@ const serviceLooks = 200 * time.Millisecond
 // User is a person, and where what is stored about them is.
 type User struct {
 	Person privacy.Person
-	opts   Options
+	opts   app.Options
 	dir    string
 	url    string
 }
 
-// FindUser reads the id of a person: telegram:42, a number, or terminal:local. A wrong one is an ErrConfig.
-func FindUser(opts Options, id string) (*User, error) {
+// FindUser reads the id of a person: telegram:42, a number, or terminal:local. A wrong one is an config.ErrInvalid.
+func FindUser(opts app.Options, id string) (*User, error) {
 	of, err := privacy.ParsePerson(id)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
 	u := &User{Person: of, opts: opts, dir: opts.Config.Path(opts.Config.DataDir), url: opts.Config.Database.URL.Reveal()}
 	if of.Channel == terminal.Name {
-		u.opts.Home = terminalHome(opts)
+		u.opts.Home = opts.Layout().Terminal()
 		u.dir, u.url = u.opts.Home, ""
 	}
 	if err := persistence.CheckURL(u.url); err != nil {
-		return nil, fmt.Errorf("%w: database.url: %w", ErrConfig, err)
+		return nil, fmt.Errorf("%w: database.url: %w", config.ErrInvalid, err)
 	}
 	return u, nil
 }
 
-// reader opens the database for reading, beside a service; nil = there is none.
-func (u *User) reader(ctx context.Context) (persistence.Reader, error) {
+// openReader opens the database for reading, beside a service; nil = there is none.
+func (u *User) openReader(ctx context.Context) (persistence.Reader, error) {
 	r, err := persistence.OpenReader(ctx, u.dir, u.url)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -62,7 +58,7 @@ func (u *User) reader(ctx context.Context) (persistence.Reader, error) {
 // Export writes what is stored about the person as a ZIP, also while a service runs. The error is privacy.ErrNothing if
 // nothing is.
 func (u *User) Export(ctx context.Context, language string, out io.Writer) (err error) {
-	store, err := u.reader(ctx)
+	store, err := u.openReader(ctx)
 	if err != nil {
 		return err
 	}
@@ -70,21 +66,16 @@ func (u *User) Export(ctx context.Context, language string, out io.Writer) (err 
 		return privacy.ErrNothing
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	redactor, err := redact.NewWith(redact.Options{Secrets: secrets(u.opts.Config)})
+	x, err := app.NewExporter(u.opts, store)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	c := newCore(u.opts)
-	x := &privacy.Exporter{
-		Tables: store, Files: store, Places: []privacy.Place{workspacePlace{c.workspaceRoot()}, auditPlace{c}},
-		Clean: redactor.String, Readme: c.words().ExportReadme, Now: u.opts.Now,
+		return err
 	}
 	return x.Write(ctx, u.Person, language, false, out)
 }
 
 // Look says what Erase would do.
 func (u *User) Look(ctx context.Context) (r *privacy.Receipt, err error) {
-	store, err := u.reader(ctx)
+	store, err := u.openReader(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -98,57 +89,17 @@ func (u *User) Look(ctx context.Context) (r *privacy.Receipt, err error) {
 // Erase erases the person and returns the receipt. If a service works on the data, it is asked to, and tell is told so;
 // what was asked for remains asked for if ctx ends.
 func (u *User) Erase(ctx context.Context, tell func(text string)) (*privacy.Receipt, error) {
-	opts := u.opts
-	opts.Mode = AuditUser
-	job := privacy.NewJob(u.Person, opts.Now())
-	c, err := OpenCore(ctx, opts)
-	if err != nil {
-		if errors.Is(err, sql.ErrLocked) || u.url != "" && !errors.Is(err, ErrConfig) {
-			return u.ask(ctx, job, tell)
-		}
-		return nil, err
+	job := privacy.NewJob(u.Person, u.opts.Now())
+	r, err := app.Erase(ctx, u.opts, job)
+	if errors.Is(err, app.ErrServing) {
+		return u.askService(ctx, job, tell)
 	}
-	living, err := c.stores.Living(ctx)
-	if err == nil && len(living) > 1 {
-		if err = c.Close(); err == nil {
-			return u.ask(ctx, job, tell)
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	r, err := c.eraseAlone(ctx, job)
-	return r, errors.Join(err, c.Close())
+	return r, err
 }
 
-// eraseAlone erases while no service runs: first what one was asked for and did not finish.
-func (c *Core) eraseAlone(ctx context.Context, job *privacy.Job) (*privacy.Receipt, error) {
-	meter := quota.New(c.meterOptions(), c.redis, c.stores.Bot, c.words(), c.now, c.metrics.Denied)
-	if err := meter.Follow(ctx, c.stores.Bot); err != nil {
-		return nil, err
-	}
-	c.records.Settle(ctx)
-	office := c.office(meter.Limited, nil, nil, nil)
-	begun, err := office.Begun(ctx, job.Person)
-	if err != nil {
-		return nil, err
-	}
-	if begun != nil {
-		job = begun
-	}
-	fact, err := job.Fact()
-	if err == nil {
-		err = c.bucket(privacy.JobBucket).Apply(ctx, fact)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return office.Erase(ctx, job)
-}
-
-// ask has a running service erase the person, unless it was asked to before, and waits for its receipt.
-func (u *User) ask(ctx context.Context, job *privacy.Job, tell func(text string)) (r *privacy.Receipt, err error) {
-	store, err := u.reader(ctx)
+// askService has a running service erase the person, unless it was asked to before, and waits for its receipt.
+func (u *User) askService(ctx context.Context, job *privacy.Job, tell func(text string)) (r *privacy.Receipt, err error) {
+	store, err := u.openReader(ctx)
 	if err == nil && store == nil {
 		err = fs.ErrNotExist
 	}

@@ -1,4 +1,4 @@
-package app
+package upkeep
 
 import (
 	"context"
@@ -11,7 +11,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/archive"
 	"github.com/zephbot/zephbot/tools/audit"
@@ -22,8 +24,6 @@ const (
 	backupLock = "backup.lock"
 	// backupScratch begins the name of the directory in data_dir with the copy of the database.
 	backupScratch = "backup-scratch"
-	// restoredName is the file in data_dir by which the next start learns that its state is that of a backup.
-	restoredName = "restored.json"
 )
 
 // BackupOptions say what a backup is to contain.
@@ -34,39 +34,26 @@ type BackupOptions struct {
 
 // estate is where the parts of a service's state are, with one configuration.
 type estate struct {
-	data, tokens, workspaces string
-	logs                     []AuditLog
-	auditDir                 string // "" = the audit has no files
-	postgres, shared         bool
+	data       string
+	tokens     string
+	workspaces string
+	logs       []layout.Log
+	auditDir   string // "" = the audit has no files
+	postgres   bool
 }
 
-func estateOf(opts Options) estate {
-	cfg := opts.Config
+func estateOf(opts app.Options) estate {
+	at := opts.Layout()
 	e := estate{
-		data: cfg.Path(cfg.DataDir), tokens: tokenDir(cfg), workspaces: filepath.Join(cfg.Path(cfg.DataDir), "workspaces"),
-		postgres: cfg.Database.URL.Reveal() != "", shared: cfg.Workspaces.Shared,
+		data: at.Data(), tokens: at.Tokens(), workspaces: at.Workspaces(), auditDir: at.LogDir(),
+		postgres: opts.Config.Database.URL.Reveal() != "",
 	}
-	if dir := cfg.Workspaces.Dir; dir != "" {
-		e.workspaces = cfg.Path(dir)
-	}
-	for _, log := range AuditLogs(opts) {
-		if log.Mode == AuditServe {
+	for _, log := range at.Logs() {
+		if log.Mode == layout.Serve {
 			e.logs = append(e.logs, log)
 		}
 	}
-	if cfg.Audit.Destination != "stdout" {
-		e.auditDir = auditDir(cfg, e.data)
-	}
 	return e
-}
-
-// auditDir returns the directory of the service's audit logs.
-func auditDir(cfg *config.Config, data string) string {
-	if cfg.Workspaces.Shared && cfg.Workspaces.Dir != "" {
-		stem, _ := sharedAudit(cfg)
-		return filepath.Dir(stem)
-	}
-	return filepath.Dir(auditPath(cfg, data))
 }
 
 // without says in words what a backup with these options lacks.
@@ -91,17 +78,17 @@ func (e estate) without(o BackupOptions) []string {
 
 // Backup writes the state of the service to out, while the service may be running. The copy of the database is made
 // first, so that every file which it refers to is read later. What is written is complete only if the error is nil.
-func Backup(ctx context.Context, opts Options, out io.Writer, o BackupOptions) (archive.Manifest, error) {
+func Backup(ctx context.Context, opts app.Options, out io.Writer, o BackupOptions) (archive.Manifest, error) {
 	e := estateOf(opts)
 	if _, err := os.Stat(e.data); err != nil {
-		return archive.Manifest{}, fmt.Errorf("%w: data_dir: %w; there is nothing to back up", ErrConfig, err)
+		return archive.Manifest{}, fmt.Errorf("%w: data_dir: %w; there is nothing to back up", config.ErrInvalid, err)
 	}
 	unlock, err := persistence.Lock(e.data, backupLock, "backup")
 	if err != nil {
 		return archive.Manifest{}, err
 	}
 	defer unlock()
-	scratch, err := scratchDir(e.data)
+	scratch, err := makeScratch(e.data)
 	if err != nil {
 		return archive.Manifest{}, err
 	}
@@ -114,7 +101,7 @@ func Backup(ctx context.Context, opts Options, out io.Writer, o BackupOptions) (
 	if !e.postgres {
 		database, err = persistence.Snapshot(ctx, e.data, filepath.Join(scratch, persistence.FileName))
 		if errors.Is(err, fs.ErrNotExist) {
-			return archive.Manifest{}, fmt.Errorf("%w: %s has no database yet; there is nothing to back up", ErrConfig, e.data)
+			return archive.Manifest{}, fmt.Errorf("%w: %s has no database yet; there is nothing to back up", config.ErrInvalid, e.data)
 		}
 		if err != nil {
 			return archive.Manifest{}, err
@@ -140,8 +127,8 @@ func Backup(ctx context.Context, opts Options, out io.Writer, o BackupOptions) (
 	return w.Close()
 }
 
-// scratchDir makes an empty directory in data_dir, and removes those of backups that were killed.
-func scratchDir(data string) (string, error) {
+// makeScratch makes an empty directory in data_dir, and removes those of backups that were killed.
+func makeScratch(data string) (string, error) {
 	old, err := filepath.Glob(filepath.Join(data, backupScratch+"*"))
 	for _, dir := range old {
 		err = errors.Join(err, os.RemoveAll(dir))
@@ -222,7 +209,7 @@ func openChain(ctx context.Context, path string) (names []string, files []*os.Fi
 	defer ticker.Stop()
 	for range chainTries {
 		var whole bool
-		if names, files, whole, err = tryChain(path); whole && err == nil {
+		if names, files, whole, err = openTogether(path); whole && err == nil {
 			return names, files, nil
 		}
 		for _, f := range files {
@@ -240,8 +227,8 @@ func openChain(ctx context.Context, path string) (names []string, files []*os.Fi
 	return nil, nil, fmt.Errorf("%s: %w", path, err)
 }
 
-// tryChain opens the files of a log; whole is false if they changed meanwhile.
-func tryChain(path string) (names []string, files []*os.File, whole bool, err error) {
+// openTogether opens the files of a log; whole is false if they changed meanwhile.
+func openTogether(path string) (names []string, files []*os.File, whole bool, err error) {
 	if audit.Erasing(path) {
 		return nil, nil, false, nil
 	}
@@ -272,7 +259,7 @@ func (e estate) writeTrees(ctx context.Context, w *archive.Writer, o BackupOptio
 	}
 	// What several processes share besides workspaces has parts of its own.
 	skip := func(name string, info fs.FileInfo) bool {
-		return own(name, info) || name == commonName
+		return own(name, info) || name == layout.Common
 	}
 	if err := w.Tree(ctx, archive.Workspaces, e.workspaces, skip); err != nil {
 		return fmt.Errorf("%s: %w", e.workspaces, err)
@@ -280,8 +267,8 @@ func (e estate) writeTrees(ctx context.Context, w *archive.Writer, o BackupOptio
 	return nil
 }
 
-// old lists the files below a directory whose names match one of the patterns.
-func old(dir string, patterns ...string) ([]string, error) {
+// filesIn lists the files below a directory whose names match one of the patterns.
+func filesIn(dir string, patterns ...string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
