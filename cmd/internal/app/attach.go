@@ -3,19 +3,15 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/route"
-	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/attach"
 	"github.com/zephbot/zephbot/bot/turn"
-	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/document"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
@@ -32,7 +28,7 @@ func (c *Core) attachments(ch channel) (turn.Attachments, error) {
 	if ch.files == nil {
 		return nil, nil //nolint:nilnil // a channel without files has none to read
 	}
-	scribe, err := c.transcriber()
+	scribe, err := c.models.Transcriber()
 	if err != nil {
 		return nil, err
 	}
@@ -50,32 +46,6 @@ func (c *Core) attachments(ch channel) (turn.Attachments, error) {
 		Accepts:     func() llm.Accepts { return llm.AcceptsOf(c.provider) },
 		Transcriber: scribe, Retry: retry,
 	}), nil
-}
-
-// transcriber is the provider that writes down speech: the primary one where it can, else a fallback, else any; nil when
-// none can.
-func (c *Core) transcriber() (*spend.Transcriber, error) {
-	order := append([]string{c.cfg.LLM.Primary}, c.cfg.LLM.Fallback...)
-	var best *config.Provider
-	rank := func(p *config.Provider) int {
-		if i := slices.Index(order, p.Name); i >= 0 {
-			return i
-		}
-		return len(order)
-	}
-	for i := range c.cfg.LLM.Providers {
-		if p := &c.cfg.LLM.Providers[i]; p.TranscriptionModel != "" && (best == nil || rank(p) < rank(best)) {
-			best = p
-		}
-	}
-	if best == nil {
-		return nil, nil //nolint:nilnil // no speech is written down
-	}
-	provider, err := c.openai(*best)
-	if err != nil {
-		return nil, fmt.Errorf("llm.providers %q: %w", best.Name, err)
-	}
-	return spend.NewTranscriber(provider, c.minuteOf(best), func(usd float64) { c.metrics.Model(best.Name, 0, 0, 0, usd) }), nil
 }
 
 // documentReader starts this program as the process that reads documents.

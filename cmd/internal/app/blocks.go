@@ -16,7 +16,7 @@ func (c *Core) anomalies(ctx context.Context) (*anomaly.Detector, error) {
 	}
 	o := anomaly.Options{
 		Window: a.WindowSize, Warning: a.ErrorThreshold, Critical: a.FailureThreshold, AutoBlock: a.AutoBlock, Attempts: max(0, c.cfg.Tools.Retry.MaxAttempts) + 1,
-		ReasoningModelWarning: a.ReasoningModelWarning, Model: c.modelLine, Now: c.now, Log: c.log.With().Str("component", "anomaly").Logger(),
+		ReasoningModelWarning: a.ReasoningModelWarning, Model: c.models.Primary, Now: c.now, Log: c.log.With().Str("component", "anomaly").Logger(),
 		Observe: func(e anomaly.Event) {
 			c.metrics.Anomaly(e.Tool, string(e.Level))
 			if c.told != nil && e.Blocked {

@@ -35,12 +35,12 @@ func (c *Core) openCatalog() error {
 	}
 	var err error
 	if chooser != "" || c.provider != nil { // a call from the command line needs no model
-		if o.Chooser, err = c.paid("choose", chooser); err != nil {
+		if o.Chooser, err = c.models.Helper("choose", chooser); err != nil {
 			return fmt.Errorf("%w: mcp.pruning.pruning_provider: %w", config.ErrInvalid, err)
 		}
 	}
 	if c.opts.Provider == nil { // a scripted model computes no embeddings
-		if o.Embedder, o.Model, err = c.embedder(d.Provider); err != nil {
+		if o.Embedder, o.Model, err = c.models.Embedder(d.Provider); err != nil {
 			return fmt.Errorf("%w: llm.embedding: %w", config.ErrInvalid, err)
 		}
 	}

@@ -14,9 +14,12 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/zephbot/zephbot/agent/llm/dialect"
+	"github.com/zephbot/zephbot/agent/llm/cost"
+	"github.com/zephbot/zephbot/agent/spend"
+	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/providers"
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/pathrule"
 	"github.com/zephbot/zephbot/tools/filter"
@@ -254,34 +257,34 @@ func reason(err error) string {
 
 // models builds the models like a start.
 func (k *inspector) models() {
-	c := newCore(Options{Config: k.c, Log: zerolog.Nop(), Now: now(k.opts)})
+	m := providers.New(providers.Options{Config: k.c, Log: zerolog.Nop(), Now: k.opts.Now})
 	if len(k.c.LLM.Providers) == 0 {
-		_, err := c.route()
+		_, err := m.Route()
 		k.refuse("llm.providers", err)
 		return
 	}
 	for i, p := range k.c.LLM.Providers {
 		at := fmt.Sprintf("llm.providers[%d]", i)
-		if _, err := c.model(p); err != nil {
+		if _, err := m.NewProvider(p); err != nil {
 			k.provider(at, &p, err)
 		}
 		if p.MaxTokens >= k.c.Agent.ContextBudgetTokens {
 			k.warn(at+".max_tokens", "an answer of %d tokens leaves nothing of agent.context_budget_tokens (%d) for the conversation; lower it, or raise that",
 				p.MaxTokens, k.c.Agent.ContextBudgetTokens)
 		}
-		if limitsMoney(k.c) {
-			k.missingPrices(c, at, &k.c.LLM.Providers[i])
+		if providers.LimitsMoney(k.c) {
+			k.missingPrices(m, at, &k.c.LLM.Providers[i])
 		}
 		if p.Keys()[0] == "" && wantsKey(&p) {
-			k.warn(at+".api_key", "is empty; %s refuses requests without a key: set it here, or %s", p.BaseURL, keyVariables(&p))
+			k.warn(at+".api_key", "is empty; %s refuses requests without a key: set it here, or %s", p.BaseURL, providers.KeyVariables(&p))
 		}
 	}
-	k.tightLimits(c)
-	if _, _, err := c.embedder(""); err != nil {
+	k.tightLimits(m.Offers())
+	if _, _, err := m.Embedder(""); err != nil {
 		k.wrong("llm.embedding", "%s", err)
 	}
 	if name := k.c.MCP.ToolDiscovery.Provider; name != "" {
-		if _, _, err := c.embedder(name); err != nil {
+		if _, _, err := m.Embedder(name); err != nil {
 			k.wrong("mcp.tool_discovery.embedding_provider", "%s", err)
 		}
 	}
@@ -294,24 +297,40 @@ func wantsKey(p *config.Provider) bool {
 	if err != nil || u.Host == "" || p.Type != "anthropic" && p.Type != "openai" || onMachine(u.Hostname()) {
 		return false
 	}
-	d := dialectOf(*p)
+	d := providers.DialectOf(*p)
 	return d.Key != "" && d.Port == 0 || u.Scheme == "https" && strings.HasPrefix(u.Hostname(), "api.")
 }
 
-// keyVariables names the variables from which the key of a provider can come: our own, and that of the vendor if it is
-// named by a preset.
-func keyVariables(p *config.Provider) string {
-	own := "ZEPH_LLM_PROVIDERS_" + variable(p.Name) + "_API_KEY"
-	if d, named := dialect.Named(p.Preset); named && d.Key != "" {
-		return own + " or " + d.Key
+// missingPrice says what happens without the price of a model, after the key that would set it.
+func missingPrice(model, consequence string) string {
+	return fmt.Sprintf("is not set, and nobody knows the price of %s (%s): %s", model, cost.PricesAsOf(), consequence)
+}
+
+// tightLimits warns about limits of the configuration that let no turn begin.
+func (k *inspector) tightLimits(offers spend.Offers) {
+	limits := providers.ConfiguredLimits(k.c)
+	for _, table := range sortedKeys(limits) {
+		of := providers.QuotaLimits(limits[table])
+		for _, key := range []struct {
+			name string
+			of   quota.Of
+		}{
+			{"usd_per_day", quota.Of{Unit: quota.USD, Window: quota.Day}},
+			{"usd_per_month", quota.Of{Unit: quota.USD, Window: quota.Month}},
+			{"tokens_per_day", quota.Of{Unit: quota.Tokens, Window: quota.Day}},
+			{"tokens_per_month", quota.Of{Unit: quota.Tokens, Window: quota.Month}},
+		} {
+			if text := quota.TooTight(key.of, of[key.of], offers); text != "" {
+				k.warn(table+"."+key.name, "%s", text)
+			}
+		}
 	}
-	return own
 }
 
 // missingPrices reports what is refused because nobody knows its price and USD are limited.
-func (k *inspector) missingPrices(c *Core, at string, p *config.Provider) {
+func (k *inspector) missingPrices(m *providers.Set, at string, p *config.Provider) {
 	l := k.c.LLM
-	if model := c.prices().unpriced[p.Name]; model != "" {
+	if model := m.Offers().Unpriced()[p.Name]; model != "" {
 		missing, other := "input_usd_per_mtok", "; set it and output_usd_per_mtok, also to 0"
 		switch {
 		case p.InputUSDPerMTok != nil:
@@ -325,11 +344,11 @@ func (k *inspector) missingPrices(c *Core, at string, p *config.Provider) {
 		}
 		k.fault(at+"."+missing, "%s", missingPrice(model, consequence+other))
 	}
-	if cost := c.minuteOf(p); cost.Unpriced != "" {
+	if cost := m.MinuteCost(p); cost.Unpriced != "" {
 		k.fault(at+".transcription_usd_per_minute", "%s", missingPrice(cost.Unpriced, "voice messages of whoever has a limit of USD are not written down; set it, also to 0"))
 	}
 	used := l.Embedding == p.Name || k.c.MCP.ToolDiscovery.Provider == p.Name
-	if cost := c.embeddingOf(p); cost.Unpriced != "" && used {
+	if cost := m.EmbeddingCost(p); cost.Unpriced != "" && used {
 		k.fault(at+".embedding_usd_per_mtok", "%s", missingPrice(cost.Unpriced, "embeddings for whoever has a limit of USD are refused; set it, also to 0"))
 	}
 }
@@ -342,19 +361,9 @@ func (k *inspector) provider(at string, p *config.Provider, err error) {
 		at, text = at+"."+setting, rest
 	}
 	if setting == "api_key" && p.Keys()[0] == "" {
-		text += "; set it here, or " + keyVariables(p)
+		text += "; set it here, or " + providers.KeyVariables(p)
 	}
 	k.wrong(at, "%s", text)
-}
-
-// variable returns a name in the form of environment variables.
-func variable(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '_'
-	}, strings.ToUpper(name))
 }
 
 // telegram checks the token and who may do what.

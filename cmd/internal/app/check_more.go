@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/providers"
 	"github.com/zephbot/zephbot/policy/nearest"
 	"github.com/zephbot/zephbot/policy/pathrule"
 )
@@ -33,7 +34,7 @@ func (k *inspector) addresses() {
 				break
 			}
 		}
-		if strings.Trim(u.Path, "/") == "" && dialectOf(p).Name == "azure" {
+		if strings.Trim(u.Path, "/") == "" && providers.DialectOf(p).Name == "azure" {
 			k.warn(at, "has no path; Azure's addresses end with /openai/v1, or with /openai/deployments/NAME?api-version=…")
 		}
 		if p.Type == "openai" && u.Hostname() == "api.anthropic.com" {

@@ -1,9 +1,15 @@
 package app
 
 import (
+	"cmp"
+	"context"
 	"slices"
 
+	"github.com/zephbot/zephbot/agent/llm/dialect"
+	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/choice"
+	"github.com/zephbot/zephbot/bot/learnt"
+	"github.com/zephbot/zephbot/bot/texts"
 )
 
 // newChoices makes what /model works with. The first model on offer is the primary one.
@@ -18,12 +24,25 @@ func (c *Core) newChoices() *choice.Choices {
 		if slices.ContainsFunc(deps.Offered, func(m choice.Model) bool { return m.Name == name }) {
 			continue
 		}
-		deps.Offered = append(deps.Offered, choice.Model{Name: name, ID: c.modelID(name)})
+		deps.Offered = append(deps.Offered, choice.Model{Name: name, ID: c.models.ID(name)})
 	}
 	if c.opts.Provider != nil { // it answers alone
 		deps.Offered = []choice.Model{{Name: c.opts.Provider.Name()}}
 	}
 	return choice.New(deps)
+}
+
+// modelLineOf names the model of a conversation, for people.
+func (c *Core) modelLineOf(session bot.SessionKey) string {
+	if name := c.choices.Of(session); name != "" {
+		return c.models.ID(name)
+	}
+	return c.models.Primary()
+}
+
+// fencedFor reports whether the model of a conversation is sent no tools, so that it writes its calls as text.
+func (c *Core) fencedFor(session bot.SessionKey) bool {
+	return c.models.Fenced(cmp.Or(c.choices.Of(session), c.cfg.LLM.Primary))
 }
 
 // offersOther reports whether people can choose a model that is not asked by itself if another one fails.
@@ -32,4 +51,20 @@ func (c *Core) offersOther() bool {
 	return c.opts.Provider == nil && slices.ContainsFunc(llm.Choices, func(name string) bool {
 		return name != llm.Primary && !slices.Contains(llm.Fallback, name)
 	})
+}
+
+// tellAside tells the admins of a tool that the server of a model refuses. The rows of one tool always have the same keys,
+// so it is said once, whichever processes find it out.
+func (s *service) tellAside(ctx context.Context, provider, model string, a dialect.Aside) {
+	t := texts.SetAside{Provider: provider, Model: model, Tool: a.Tool, Reason: a.Reason}
+	if a.Tool == learnt.NoTools {
+		t.Tool = ""
+	}
+	for _, place := range s.operators() {
+		s.mailer().Send(ctx, bot.Row{
+			Session: place.SessionKey(""), Place: place, Purpose: bot.Reply,
+			Key:     "aside/" + provider + "/" + model + "/" + a.Tool + "/" + a.Schema + "/" + place.Chat,
+			Content: bot.Content{Text: s.core.words().ToolAside("", t)},
+		})
+	}
 }

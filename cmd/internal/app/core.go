@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/zephbot/zephbot/bot/processes"
@@ -17,7 +16,6 @@ import (
 	"github.com/zephbot/zephbot/bot/moves"
 
 	"github.com/zephbot/zephbot/bot/facts"
-	"github.com/zephbot/zephbot/bot/learnt"
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
@@ -30,6 +28,7 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/cmd/internal/metrics"
+	"github.com/zephbot/zephbot/cmd/internal/providers"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/redis"
 	"github.com/zephbot/zephbot/persistence/sql"
@@ -137,13 +136,13 @@ func newCore(opts Options) *Core {
 		opts: opts, cfg: opts.Config, log: opts.Log, now: opts.Now, started: opts.Now(), dir: opts.Home, owner: uuid.NewString(),
 		observing:   observing{metrics: metrics.New(opts.Version)},
 		guarding:    guarding{reader: command.NewReader()},
-		thinking:    thinking{models: map[string]llm.Provider{}},
 		connecting:  connecting{resync: make(chan struct{}, 1), elicit: opts.elicit},
 		remembering: remembering{moves: &moves.Map{}},
 	}
-	c.unlisted = newUnlisted(len(c.cfg.LLM.Providers))
-	c.prices = sync.OnceValue(func() *priceList { return pricesOf(c.cfg) })
-	c.learnt = learnt.New(learnt.Deps{Server: c.serverOf, Now: c.now, Log: c.log})
+	c.models = providers.New(providers.Options{
+		Config: c.cfg, Provider: c.opts.Provider, Now: c.now, Log: c.log, Observe: c.observeAttempt,
+		Spent: func(provider string, usd float64) { c.metrics.Model(provider, 0, 0, 0, usd) },
+	})
 	c.living = processes.New(c.owner, c.shared())
 	if c.dir == "" {
 		c.dir = c.cfg.Path(c.cfg.DataDir)
@@ -160,7 +159,7 @@ func (c *Core) open(ctx context.Context) error {
 	if err := c.openTracing(ctx); err != nil {
 		return err
 	}
-	if c.provider, err = c.route(); err != nil {
+	if c.provider, err = c.models.Route(); err != nil {
 		return fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
 	var parts errgroup.Group // the sandbox is tested in a process of its own: the database opens in the meantime
@@ -177,8 +176,8 @@ func (c *Core) open(ctx context.Context) error {
 	c.openNews()
 	c.openUndo()
 	c.choices = c.newChoices()
-	c.learnt.Open(c.stores.Bot)
-	if err := c.learnt.Follow(ctx); err != nil {
+	c.models.Learnt.Open(c.stores.Bot)
+	if err := c.models.Learnt.Follow(ctx); err != nil {
 		return err
 	}
 	if err := c.openZones(ctx); err != nil {
@@ -207,6 +206,9 @@ func (c *Core) open(ctx context.Context) error {
 	c.records.Settle(ctx)
 	return nil
 }
+
+// graceLearnt is how long the end of the program waits until what was learnt of model servers is stored.
+const graceLearnt = 5 * time.Second
 
 // openChain builds what is between the model and a tool: judge, stages, and the catalog that the model chooses from.
 func (c *Core) openChain(ctx context.Context) (err error) {
@@ -297,7 +299,7 @@ func (c *Core) Close() error {
 	}
 	if c.stores != nil {
 		storing, done := context.WithTimeout(context.Background(), graceLearnt)
-		errs = append(errs, c.learnt.Store(storing))
+		errs = append(errs, c.models.Learnt.Store(storing))
 		done()
 		errs = append(errs, c.stores.Close())
 	}

@@ -4,16 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/rs/zerolog"
 
-	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/anthropic"
-	"github.com/zephbot/zephbot/agent/spend"
+	"github.com/zephbot/zephbot/agent/llm/dialect"
+	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/providers"
+	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/policy/nearest"
 )
 
@@ -44,7 +46,7 @@ func (d *doctor) model(ctx context.Context, i int, p *config.Provider) []Row {
 		return []Row{placeless(about)}
 	}
 	rows := []Row{}
-	trouble := TryModel(ctx, d.opts.Options, *p)
+	trouble := d.models(nil).Try(ctx, *p)
 	switch {
 	case trouble == nil:
 		rows = ok(about, "%s answers", p.Model)
@@ -57,7 +59,7 @@ func (d *doctor) model(ctx context.Context, i int, p *config.Provider) []Row {
 		if !d.depends(p.Name) || trouble.Passing {
 			row = warn
 		}
-		rows = append(rows, row(about, "%s", trouble.Text)(trouble.cure(d.c, i, p)))
+		rows = append(rows, row(about, "%s", trouble.Text)(trouble.Cure(d.c, i, p)))
 	}
 	return append(rows, d.otherModels(ctx, i, p, trouble)...)
 }
@@ -78,18 +80,18 @@ func (d *doctor) refusedKeys(ctx context.Context, about string, i int, p *config
 		return nil
 	}
 	tried := keys[:min(len(keys), maxKeys)]
-	troubles := make([]*ModelTrouble, len(tried))
+	troubles := make([]*providers.Trouble, len(tried))
 	var running sync.WaitGroup
 	for n, key := range tried {
 		alone := *p
 		alone.APIKey, alone.APIKeys = key, nil
-		running.Go(func() { troubles[n] = TryModel(ctx, d.opts.Options, alone) })
+		running.Go(func() { troubles[n] = d.models(nil).Try(ctx, alone) })
 	}
 	running.Wait()
 	var rows []Row
 	for n, t := range troubles {
 		if t != nil {
-			rows = append(rows, warn(about, "key %d of %d: %s", n+1, len(keys), t.Text)(t.cure(d.c, i, p)))
+			rows = append(rows, warn(about, "key %d of %d: %s", n+1, len(keys), t.Text)(t.Cure(d.c, i, p)))
 		}
 	}
 	return rows
@@ -102,7 +104,7 @@ func (d *doctor) depends(name string) bool {
 }
 
 // otherModels looks for the models for embeddings and transcription in the list that a provider has, which costs nothing.
-func (d *doctor) otherModels(ctx context.Context, i int, p *config.Provider, trouble *ModelTrouble) []Row {
+func (d *doctor) otherModels(ctx context.Context, i int, p *config.Provider, trouble *providers.Trouble) []Row {
 	wanted := []struct{ check, key, model string }{}
 	if p.EmbeddingModel != "" && (d.c.LLM.Embedding == p.Name || d.c.MCP.ToolDiscovery.Provider == p.Name) {
 		wanted = append(wanted, struct{ check, key, model string }{"embedding", "embedding_model", p.EmbeddingModel})
@@ -113,12 +115,12 @@ func (d *doctor) otherModels(ctx context.Context, i int, p *config.Provider, tro
 	if len(wanted) == 0 {
 		return nil
 	}
-	names, err := Models(ctx, d.opts.Options, *p)
+	names, err := d.models(nil).List(ctx, *p)
 	var rows []Row
 	for _, w := range wanted {
 		key := fmt.Sprintf("llm.providers[%d].%s", i, w.key)
 		switch {
-		case trouble != nil && trouble.Kind != UnknownModel:
+		case trouble != nil && trouble.Kind != providers.UnknownModel:
 			rows = append(rows, warn(w.check, "%s cannot be looked for: %s", w.model, trouble.Text)("see the row model "+p.Name))
 		case err != nil || len(names) == 0:
 			rows = append(rows, ok(w.check, "%s of %s is used; the server has no list in which it could be looked up", w.model, p.Name)...)
@@ -131,11 +133,6 @@ func (d *doctor) otherModels(ctx context.Context, i int, p *config.Provider, tro
 	return rows
 }
 
-// listed says whether a list of models has one. Ollama lists "name:latest" for "name".
-func listed(names []string, model string) bool {
-	return slices.Contains(names, model) || slices.Contains(names, model+":latest")
-}
-
 // meant suggests the nearest model of a list.
 func meant(model string, names []string) string {
 	if near, ok := nearest.Nearest(model, names); ok {
@@ -144,145 +141,49 @@ func meant(model string, names []string) string {
 	return ""
 }
 
-// ModelKind says why a model does not answer.
-type ModelKind string
-
-// The reasons.
-const (
-	WrongKey     ModelKind = "key"       // missing, wrong, or without permission
-	NoCredit     ModelKind = "credit"    // the account is empty
-	UnknownModel ModelKind = "model"     // the vendor has no such model
-	NotReached   ModelKind = "reach"     // no answer, or not one of such an API
-	ModelBusy    ModelKind = "busy"      // it works, but not at this moment
-	ModelRefused ModelKind = "refused"   // anything else
-	ModelInvalid ModelKind = "configure" // the configuration of the provider is wrong
-)
-
-// ModelTrouble says why a model does not answer, in a sentence without secrets.
-type ModelTrouble struct {
-	Kind    ModelKind
-	Text    string
-	Near    string // the model that was probably meant; "" = none
-	Passing bool   // it may work a moment later
+// listed says whether a list of models has one. Ollama lists "name:latest" for "name".
+func listed(names []string, model string) bool {
+	return slices.Contains(names, model) || slices.Contains(names, model+":latest")
 }
 
-// Error implements error.
-func (t *ModelTrouble) Error() string { return t.Text }
-
-// cure says what to do about it.
-func (t *ModelTrouble) cure(c *config.Config, i int, p *config.Provider) string {
-	key := func(setting string) string {
-		name := fmt.Sprintf("llm.providers[%d].%s", i, setting)
-		if from := c.Origin(name).String(); from != "default" {
-			return name + " (" + from + ")"
-		}
-		return name
+// limits looks at the limits that were set in the chat, as the database has them.
+func (d *doctor) limits(ctx context.Context) []Row {
+	const about = "quotas"
+	url := d.c.Database.URL.Reveal()
+	store, err := persistence.OpenReader(ctx, d.dir, url)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // nobody has set any
 	}
-	switch t.Kind {
-	case WrongKey:
-		switch {
-		case len(p.APIKeys) > 0 && p.APIKey == "":
-			return "correct " + key("api_keys")
-		case len(p.APIKeys) > 0:
-			return "correct " + key("api_key") + " or " + key("api_keys")
-		}
-		return "correct " + key("api_key") + ", or " + keyVariables(p)
-	case NoCredit:
-		return "add credit at the vendor, or use another provider"
-	case UnknownModel:
-		return "correct " + key("model")
-	case NotReached:
-		return "see that the server runs and this machine reaches it; its address is " + key("base_url")
-	case ModelBusy:
-		return "wait, or add a second provider to llm.fallback"
-	default:
-		return "look at " + fmt.Sprintf("llm.providers[%d]", i)
-	}
-}
-
-// TryModel asks a provider for one word, and returns why it does not answer; nil = it does. It costs next to nothing.
-func TryModel(ctx context.Context, opts Options, p config.Provider) *ModelTrouble {
-	opts.Log, opts.Now = zerolog.Nop(), now(opts)
-	c := newCore(opts)
-	provider, err := c.newModel(p)
+	unread := warn(about, "whether limits that were set in the chat fit the models is not known: the database cannot be read")("see the row database")
 	if err != nil {
-		return &ModelTrouble{Kind: ModelInvalid, Text: err.Error()}
+		return []Row{unread}
 	}
-	_, err = spend.Try(ctx, provider)
-	if err == nil {
-		return nil
+	defer func() { _ = store.Close() }() // it was only read
+	stored, err := store.FactsOf(ctx, quota.Bucket, "", d.opts.Now())
+	if err != nil {
+		return []Row{unread}
 	}
-	t := troubleOf(&p, err)
-	if t.Kind == UnknownModel {
-		if names, err := Models(ctx, opts, p); err == nil {
-			if t.Near, _ = nearest.Nearest(p.Model, names); t.Near != "" {
-				t.Text += "; did you mean " + t.Near + "?"
-			}
-		}
+	m := d.models(nil)
+	entries, err := providers.LearntIn(ctx, d.c, d.dir, url, d.opts.Now())
+	if err != nil {
+		return []Row{unread}
 	}
-	return t
+	for _, e := range entries {
+		m.Learnt.Update(e.Provider, e.Model, func(l *dialect.Learnt) { *l = *e.Learnt.Clone() })
+	}
+	list := quota.SetLimits(stored)
+	var rows []Row
+	for _, text := range m.SetLimits(list) {
+		i := strings.LastIndex(text, "; ")
+		rows = append(rows, warn(about, "%s", text[:i])(text[i+2:]))
+	}
+	if len(rows) == 0 && len(list) > 0 {
+		return ok(about, "%d limits are set in the chat; they fit the models", len(list))
+	}
+	return rows
 }
 
-// troubleOf says what the failure of a call means.
-func troubleOf(p *config.Provider, err error) *ModelTrouble {
-	text, status, at := err.Error(), 0, address(*p)
-	if e, ok := errors.AsType[*llm.Error](err); ok {
-		text, status = fmt.Sprint(e.Err), e.Status
-	}
-	trouble := func(kind ModelKind, format string, args ...any) *ModelTrouble {
-		return &ModelTrouble{Kind: kind, Passing: kind == ModelBusy, Text: at + " " + fmt.Sprintf(format, args...)}
-	}
-	switch kind := llm.KindOf(err); kind {
-	case llm.NoCredit:
-		return trouble(NoCredit, "accepts the key, but the account has no credit (%s)", text)
-	case llm.UnknownModel:
-		return trouble(UnknownModel, "has no model %s", p.Model)
-	case llm.Region:
-		return trouble(ModelRefused, "does not serve the country of this machine (%s)", text)
-	case llm.WrongAddress:
-		if status == http.StatusNotFound {
-			return trouble(NotReached, "is no such API (404); most addresses end with /v1")
-		}
-		return trouble(NotReached, "is not a model server with this API (%s)", text)
-	case llm.Unauthorized:
-		if p.Keys()[0] == "" {
-			return trouble(WrongKey, "wants a key, and none is configured")
-		}
-		return trouble(WrongKey, "does not accept the key (%s)", text)
-	case llm.RateLimited:
-		return trouble(ModelBusy, "is asked too often (%s)", text)
-	case llm.Timeout, llm.Overtime:
-		return trouble(NotReached, "does not answer in time")
-	case llm.Unavailable, llm.Truncated:
-		if status == 0 && kind == llm.Unavailable {
-			return trouble(NotReached, "cannot be reached (%s)", text)
-		}
-		return trouble(ModelBusy, "does not work at the moment (%s)", text)
-	default:
-		return trouble(ModelRefused, "refuses the request (%s)", text)
-	}
-}
-
-// Models returns the names of the models that a provider offers, as far as its server has a list.
-func Models(ctx context.Context, opts Options, p config.Provider) ([]string, error) {
-	if p.Model == "" {
-		p.Model = "unknown" // it is not asked
-	}
-	switch p.Type {
-	case "offline":
-		return nil, nil
-	case "anthropic":
-		provider, err := anthropic.New(anthropic.Options{Name: p.Name, BaseURL: p.BaseURL, Key: anthropic.Key(p.Keys()[0].Reveal()), Model: p.Model})
-		if err != nil {
-			return nil, err
-		}
-		return provider.Models(ctx)
-	default:
-		opts.Log, opts.Now = zerolog.Nop(), now(opts)
-		members, err := newCore(opts).openaiMembers(p)
-		if err != nil {
-			return nil, err
-		}
-		return members[0].Models(ctx)
-	}
+// models returns the models as they are configured; refused may be nil.
+func (d *doctor) models(refused func(words string)) *providers.Set {
+	return providers.New(providers.Options{Config: d.c, Now: d.opts.Now, Log: zerolog.Nop(), Refused: refused})
 }

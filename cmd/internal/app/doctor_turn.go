@@ -14,6 +14,7 @@ import (
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot/learnt"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/providers"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -68,7 +69,7 @@ func (d *doctor) offered(ctx context.Context) ([]llm.Tool, error) {
 // known returns what the service has learnt of the servers of models; nothing if its database cannot be read.
 func (d *doctor) known(ctx context.Context) map[string]string {
 	list := map[string]string{}
-	entries, err := learntIn(ctx, d.c, d.dir, d.c.Database.URL.Reveal(), d.opts.Now())
+	entries, err := providers.LearntIn(ctx, d.c, d.dir, d.c.Database.URL.Reveal(), d.opts.Now())
 	if err != nil {
 		return list // the row database says so
 	}
@@ -90,17 +91,14 @@ func (d *doctor) turn(ctx context.Context, i int, p *config.Provider, offered []
 	if p.BaseURL == "" && p.Type != "offline" {
 		return []Row{placeless(about)}
 	}
-	opts := d.opts.Options
-	opts.Log = zerolog.Nop()
-	c := newCore(opts)
 	var mu sync.Mutex
 	var refusals []string
-	c.refused = func(words string) {
+	m := d.models(func(words string) {
 		mu.Lock()
 		defer mu.Unlock()
 		refusals = append(refusals, words)
-	}
-	provider, err := c.newModel(*p)
+	})
+	provider, err := m.NewProvider(*p)
 	if err != nil {
 		return []Row{fail(about, "%v", err)(fmt.Sprintf("correct llm.providers[%d]", i))}
 	}
@@ -111,7 +109,7 @@ func (d *doctor) turn(ctx context.Context, i int, p *config.Provider, offered []
 	if n := len(refusals); n > 0 {
 		text = fmt.Sprintf("; %d requests were refused: %s", n, strings.Join(refusals[:min(n, maxRefusals)], " | "))
 	}
-	l := c.learnt.Recall(p.Name, p.Model)
+	l := m.Learnt.Recall(p.Name, p.Model)
 	if what := learnt.Describe(l); what != "" {
 		text += "; learnt: " + what
 	}
@@ -119,11 +117,11 @@ func (d *doctor) turn(ctx context.Context, i int, p *config.Provider, offered []
 		text += "; the service knows: " + what
 	}
 	if err != nil {
-		trouble := troubleOf(p, err)
-		return []Row{fail(about, "%s%s", trouble.Text, text)(trouble.cure(d.c, i, p))}
+		trouble := providers.TroubleOf(p, err)
+		return []Row{fail(about, "%s%s", trouble.Text, text)(trouble.Cure(d.c, i, p))}
 	}
 	cost := fmt.Sprintf("$%.6f", res.USD)
-	if _, priced := tariffOf(p); !priced {
+	if _, priced := providers.TariffOf(p); !priced {
 		cost = "at a price that nobody knows"
 	}
 	row := Row{Check: about, Status: OK, Text: fmt.Sprintf("%s answers with %d tools in %s; %d tokens in, %d out, %s%s",

@@ -29,7 +29,7 @@ func (s *service) listFeatures(store bot.Store, questions servers.Questions, sto
 		Words:     words,
 		Now:       c.now,
 		Admins:    ch.admins,
-		Priceless: slices.Sorted(maps.Values(c.prices().unpriced)),
+		Priceless: slices.Sorted(maps.Values(c.models.Offers().Unpriced())),
 		Record:    c.quotaLine,
 		Recorded:  c.records.Settle,
 	}
@@ -43,7 +43,7 @@ func (s *service) listFeatures(store bot.Store, questions servers.Questions, sto
 		{Name: "moves", Follow: s.moves.Follow},
 		ch.people.Feature(words, ch.follow),
 		c.choices.Feature(),
-		{Name: "what model servers take", Run: func(ctx context.Context) error { return c.learnt.Run(ctx, s.tellAside) }, Follow: c.learnt.Follow},
+		{Name: "what model servers take", Run: func(ctx context.Context) error { return c.models.Learnt.Run(ctx, s.tellAside) }, Follow: c.models.Learnt.Follow},
 		c.plan.Feature(words),
 		c.zones.Feature(),
 		c.skillHandler.Feature(words, s.operators, func(place bot.Place) { s.outbox.Wake(place) }),
@@ -61,7 +61,7 @@ func (s *service) listFeatures(store bot.Store, questions servers.Questions, sto
 		{Name: "code index", Run: c.indexes},
 		{Name: "passages of code", Run: s.embedsCode},
 		{Name: "previews", Run: s.sweepUndecided},
-		{Name: "windows of models", Run: c.askWindows},
+		{Name: "windows of models", Run: c.models.AskWindows},
 		{Name: "what could not be charged", Run: s.meter.Run},
 	}
 }

@@ -8,9 +8,6 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/judge"
-	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/route"
-	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -27,7 +24,7 @@ func (c *Core) adversary() (tools.Middleware, error) {
 	if !a.Enabled {
 		return nil, nil
 	}
-	model, err := c.paid("judge", a.Provider)
+	model, err := c.models.Helper("judge", a.Provider)
 	if err != nil {
 		return nil, err
 	}
@@ -53,33 +50,4 @@ func (c *Core) adversary() (tools.Middleware, error) {
 		o.Memory = facts.Bucket{Name: verdictBucket, Store: c.stores.Bot, Now: c.now, For: verdictsFor}
 	}
 	return judge.New(o), nil
-}
-
-// paid returns a model for a purpose besides the answers to people: the named one, else the route that answers them.
-// Whoever its calls are made for pays for them.
-func (c *Core) paid(purpose, name string) (*spend.Model, error) {
-	provider, err := c.helper(name)
-	if err != nil {
-		return nil, err
-	}
-	return spend.NewModel(purpose, provider), nil
-}
-
-func (c *Core) helper(name string) (llm.Provider, error) {
-	if name == "" || c.opts.Provider != nil {
-		if c.provider != nil {
-			return c.provider, nil
-		}
-		return c.route()
-	}
-	for _, p := range c.cfg.LLM.Providers {
-		if p.Name == name {
-			made, err := c.model(p)
-			if err != nil {
-				return nil, err
-			}
-			return route.Observed(made, c.prices().unpriced[name], c.observeAttempt), nil
-		}
-	}
-	return nil, fmt.Errorf("provider %q is not configured", name)
 }

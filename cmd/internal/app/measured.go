@@ -56,7 +56,6 @@ func (c *Core) observePhase(ctx context.Context, phase string, took time.Duratio
 
 // observeAttempt measures a call of a model.
 func (c *Core) observeAttempt(ctx context.Context, a route.Attempt) {
-	c.unlisted.note(a.Provider)
 	if c.tracer != nil {
 		c.tracer.Asked(ctx, c.tracedModel(a.Provider), a)
 	}

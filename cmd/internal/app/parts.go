@@ -15,13 +15,13 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/bot/choice"
-	"github.com/zephbot/zephbot/bot/learnt"
 	"github.com/zephbot/zephbot/bot/memory"
 	"github.com/zephbot/zephbot/bot/moves"
 	"github.com/zephbot/zephbot/bot/news"
 	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/cmd/internal/metrics"
+	"github.com/zephbot/zephbot/cmd/internal/providers"
 	"github.com/zephbot/zephbot/cmd/internal/tracing"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/redis"
@@ -78,13 +78,9 @@ type guarding struct {
 
 // thinking holds the models.
 type thinking struct {
-	provider llm.Provider
-	models   map[string]llm.Provider // by configured name
-	prices   func() *priceList       // read from the tables when it is first called
-	learnt   *learnt.Memory          // of the servers of models
-	refused  func(words string)      // takes what servers say when they refuse a form; nil = nobody wants to know
-	choices  *choice.Choices         // made by people
-	unlisted *unlisted
+	provider llm.Provider    // all models as one; nil = this process needs none
+	models   *providers.Set  // of the configuration
+	choices  *choice.Choices // made by people
 	// payer pays for what is asked for a turn by its id, while the turn is under way; set before anything runs
 	payer func(turn string) cost.Payer
 }

@@ -21,11 +21,11 @@ func (c *Core) recall(name string) (*recall.Index, error) {
 	if c.stores == nil {
 		return nil, nil
 	}
-	provider, err := c.embedding("")
+	provider, err := c.models.Embedding("")
 	if err != nil || provider == nil {
 		return nil, err
 	}
-	embedder, err := c.embedderOf(*provider)
+	embedder, err := c.models.EmbedderOf(*provider)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (c *Core) recall(name string) (*recall.Index, error) {
 		Former: func(model string) *spend.Embedder { // the same provider knows the model that was configured before
 			former := *provider
 			former.EmbeddingModel = model
-			embedder, err := c.embedderOf(former)
+			embedder, err := c.models.EmbedderOf(former)
 			if err != nil {
 				return nil
 			}

@@ -238,7 +238,7 @@ func (c *Core) banner(channel, allowed string) {
 	info("zephbot", c.opts.Version)
 	info("channel", channel)
 	info("allowed", allowed)
-	info("model", c.modelLine())
+	info("model", c.models.Primary())
 	stores := c.database() + ", Redis server"
 	if c.redis.Embedded() {
 		stores = c.database() + ", counters in the process"

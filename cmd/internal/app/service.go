@@ -210,7 +210,7 @@ func (s *service) about() command.About {
 	return command.About{
 		Model: c.modelLineOf, Sandbox: c.kit.level, Embedded: c.redis.Embedded(), Engine: c.database(), Version: c.opts.Version, Started: c.started,
 		Servers: c.connected, Filters: c.filtered.sum, Redis: c.counting, Processes: c.living.Names, Unset: c.unset,
-		Aside: c.setAside, Fenced: c.fencedFor, Previews: c.previewing,
+		Aside: c.models.SetAside, Fenced: c.fencedFor, Previews: c.previewing,
 		Tools: func(place bot.Place) []string {
 			var names []string
 			for _, d := range c.usable(tools.Origin{}, tools.Only(s.ch.guard.Rules(place).Allowed)) {

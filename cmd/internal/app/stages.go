@@ -260,7 +260,7 @@ func (c *Core) decoding() (decode.Options, error) {
 		o.Memory = facts.Bucket{Name: mendedBucket, Store: c.stores.Bot, Now: c.now, For: mendedFor}
 	}
 	if name := c.cfg.Tools.Retry.ReformatProvider; name != "" {
-		model, err := c.paid("reformat", name)
+		model, err := c.models.Helper("reformat", name)
 		if err != nil {
 			return o, err
 		}

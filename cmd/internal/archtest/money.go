@@ -20,6 +20,9 @@ var (
 	costlyCalls = []string{"Chat", "Embed", "Transcribe"}
 )
 
+// wirers make what costs money and call nothing of it: the package that builds the models, and the one that wires.
+var wirers = []string{wiring, "cmd/internal/providers"}
+
 // checkMoney checks that nothing calls a model, embeddings or a transcription unmetered: other packages than those of
 // the providers, the one that meters and the Runner hold agent/spend's types, and the wiring calls nothing.
 func checkMoney(files []goFile) []Problem {
@@ -29,7 +32,7 @@ func checkMoney(files []goFile) []Problem {
 			continue
 		}
 		find := f.holds
-		if within(f.dir, wiring) || f.dir == "agent" {
+		if withinAny(f.dir, wirers) || f.dir == "agent" {
 			find = f.calls
 		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {

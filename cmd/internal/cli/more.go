@@ -7,12 +7,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/zephbot/zephbot/bot/render"
-	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/providers"
 )
 
 // maxMarkdown limits what render reads, in bytes.
@@ -57,7 +58,7 @@ func (c *command) configCommand() *cobra.Command {
 			if err := config.Print(c.env.Out, cfg, changed); err != nil {
 				return err
 			}
-			return app.PrintLearnt(cmd.Context(), c.env.Out, c.options(cfg))
+			return providers.PrintLearnt(cmd.Context(), c.env.Out, c.options(cfg).Layout(), time.Now())
 		},
 	}
 	print.Flags().BoolVar(&changed, "changed", false, "only what differs from the defaults")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/providers"
 )
 
 // askToken asks for the token, until Telegram knows it.
@@ -58,8 +59,8 @@ func (s *setup) askToken(ctx context.Context) error {
 
 // refused makes a failed check of a given answer an error of usage if the answer is at fault.
 func refused(err error) error {
-	trouble, ok := errors.AsType[*app.ModelTrouble](err)
-	if errors.Is(err, app.ErrToken) || ok && trouble.Kind != app.NotReached && trouble.Kind != app.ModelBusy {
+	trouble, ok := errors.AsType[*providers.Trouble](err)
+	if errors.Is(err, app.ErrToken) || ok && trouble.Kind != providers.NotReached && trouble.Kind != providers.Busy {
 		return usageError{err}
 	}
 	return err

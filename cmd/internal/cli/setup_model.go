@@ -10,9 +10,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rs/zerolog"
+
 	"github.com/zephbot/zephbot/agent/llm/dialect"
-	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/providers"
 	"github.com/zephbot/zephbot/policy/nearest"
 )
 
@@ -30,7 +32,7 @@ type source struct {
 }
 
 // sources lists where a model can come from: first the servers that were found on this machine, then the vendors.
-func sources(local []app.LocalModel) []source {
+func sources(local []providers.LocalServer) []source {
 	var list []source
 	for _, m := range local {
 		one := source{kind: "openai", address: "http://" + m.Address + "/v1", propose: m.Models[0]}
@@ -95,9 +97,9 @@ func (s *setup) askModel(ctx context.Context) error {
 	}
 	addresses := s.c.env.Local
 	if addresses == nil {
-		addresses = app.LocalAddresses()
+		addresses = providers.LocalAddresses()
 	}
-	list := sources(app.FindLocal(ctx, addresses))
+	list := sources(providers.FindLocal(ctx, addresses))
 	for {
 		one, err := s.pick(list)
 		if err != nil {
@@ -267,16 +269,16 @@ const (
 )
 
 // mend asks for what made a model not answer.
-func (s *setup) mend(ctx context.Context, p *config.Provider, trouble *app.ModelTrouble) (remedy, error) {
+func (s *setup) mend(ctx context.Context, p *config.Provider, trouble *providers.Trouble) (remedy, error) {
 	switch trouble.Kind {
-	case app.WrongKey:
+	case providers.WrongKey:
 		key, err := s.in.secret("Key, once more; Enter chooses another model")
 		if err != nil || key == "" {
 			return another, err
 		}
 		p.APIKey = key
 		return retry, nil
-	case app.UnknownModel:
+	case providers.UnknownModel:
 		return retry, s.askModelName(ctx, p, trouble.Near)
 	default:
 		answer, err := s.in.line("Enter tries it again, k keeps it anyway, o chooses another one: ")
@@ -355,7 +357,7 @@ func (s *setup) vendorKey(p *config.Provider) (variable string, value config.Sec
 func (s *setup) askModelName(ctx context.Context, p *config.Provider, propose string) error {
 	var names []string
 	if !s.f.unchecked {
-		names, _ = app.Models(ctx, app.Options{Config: s.env}, *p) // the call that follows says what is wrong
+		names, _ = providers.New(providers.Options{Config: s.env, Log: zerolog.Nop()}).List(ctx, *p) // the call that follows says what is wrong
 	}
 	if propose != "" && len(names) > 0 && !slices.Contains(names, propose) {
 		propose = ""
@@ -380,15 +382,15 @@ func (s *setup) askModelName(ctx context.Context, p *config.Provider, propose st
 }
 
 // try asks a model for one word.
-func (s *setup) try(ctx context.Context, p *config.Provider) *app.ModelTrouble {
-	trouble := app.TryModel(ctx, app.Options{Config: s.env}, *p)
+func (s *setup) try(ctx context.Context, p *config.Provider) *providers.Trouble {
+	trouble := providers.New(providers.Options{Config: s.env, Log: zerolog.Nop()}).Try(ctx, *p)
 	if trouble == nil && p.Type != "offline" {
 		s.in.say("ok: %s answers.", p.Model)
 	}
 	return trouble
 }
 
-func (s *setup) tryUnlessTold(ctx context.Context, p *config.Provider) *app.ModelTrouble {
+func (s *setup) tryUnlessTold(ctx context.Context, p *config.Provider) *providers.Trouble {
 	if s.f.unchecked || p.Type == "offline" {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package app
+package providers
 
 import (
 	"net/http"
@@ -41,15 +41,15 @@ func TestWindows(t *testing.T) {
 		config.Provider{Name: "proxied", Type: "openai", BaseURL: s.URL + "/v1", Model: "proxied", MaxTokens: 1024},
 		config.Provider{Name: "unknown", Type: "openai", BaseURL: s.URL + "/v1", Model: "m", MaxTokens: 1024},
 	)
-	c := newCore(Options{Config: cfg, Log: zerolog.Nop(), Now: time.Now})
-	var err error
-	if c.provider, err = c.route(); err != nil {
+	c := New(Options{Config: cfg, Log: zerolog.Nop(), Now: time.Now})
+	provider, err := c.Route()
+	if err != nil {
 		t.Fatal(err)
 	}
 	check := func(when string, want map[string]int) {
 		t.Helper()
 		for name, size := range want {
-			if got := llm.WindowFor(c.provider, name); got != size {
+			if got := llm.WindowFor(provider, name); got != size {
 				t.Errorf("%s: window of %s is %d, want %d", when, name, got, size)
 			}
 		}

@@ -1,4 +1,4 @@
-package app
+package providers
 
 import (
 	"net/http"

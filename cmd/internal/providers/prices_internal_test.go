@@ -1,4 +1,4 @@
-package app
+package providers
 
 import (
 	"math"
@@ -42,23 +42,23 @@ func TestPrices(t *testing.T) {
 		"another output":    {config.Provider{Type: "openai", BaseURL: vendor, Model: "gpt-4o", OutputUSDPerMTok: &dear}, 201.875, true},
 	} {
 		tt.p.Name = "main"
-		tariff, known := tariffOf(&tt.p)
+		tariff, known := TariffOf(&tt.p)
 		if got := tariff.Cost(time.Now(), llm.Usage{Input: 1e6, CachedInput: 5e5, Output: 1e6}, 0); known != tt.known || math.Abs(got-tt.want) > 1e-6 {
 			t.Errorf("%s: %v, %v; want %v, %v", name, got, known, tt.want, tt.known)
 		}
 	}
-	c := newCore(Options{Config: priced(1,
+	c := New(Options{Config: priced(1,
 		config.Provider{Name: "main", Type: "openai", Model: "gpt-4o", MaxTokens: 5},
 		config.Provider{Name: "spare", Type: "anthropic", Model: "claude-sonnet-5", MaxTokens: 7},
 		config.Provider{Name: "own", Type: "openai", BaseURL: own, Model: "x", MaxTokens: 6},
 	), Log: zerolog.Nop(), Now: time.Now})
-	if got := c.mostCost(llm.Usage{Input: 1e6, Output: 1e6}); got != 12.5 { // gpt-4o; claude-sonnet-5 would be 2.5 + 10
+	if got := c.Offers().MostCost(llm.Usage{Input: 1e6, Output: 1e6}); got != 12.5 { // gpt-4o; claude-sonnet-5 would be 2.5 + 10
 		t.Errorf("most %v", got)
 	}
-	if got := c.prices().unpriced; len(got) != 1 || got["own"] != "x" {
+	if got := c.Offers().Unpriced(); len(got) != 1 || got["own"] != "x" {
 		t.Errorf("unpriced %v", got)
 	}
-	if got, _ := c.mostOf(llm.Usage{Input: 1}); got != 7 {
+	if got, _ := c.Offers().MostOf(llm.Usage{Input: 1}); got != 7 {
 		t.Errorf("longest answer %d", got)
 	}
 }
@@ -69,79 +69,32 @@ func TestMostOfUnlimitedAnswer(t *testing.T) {
 	t.Parallel()
 	in, out := 1.0, 10.0
 	usd := func(input, output int) float64 { return (float64(input)*in + float64(output)*out) / 1e6 }
-	c := newCore(Options{Config: priced(1,
+	c := New(Options{Config: priced(1,
 		config.Provider{Name: "main", Type: "openai", Model: "gpt-4o", MaxTokens: 4096, InputUSDPerMTok: &in, OutputUSDPerMTok: &out},
 		config.Provider{Name: "own", Type: "openai", BaseURL: "https://models.example.com/v1", Model: "our-model", MaxTokens: 100, InputUSDPerMTok: &in, OutputUSDPerMTok: &out},
 	), Log: zerolog.Nop(), Now: time.Now})
 	check := func(what string, asked llm.Usage, output int, want float64) {
 		t.Helper()
-		if got, cost := c.mostOf(asked); got != output || math.Abs(cost-want) > 1e-9 {
+		if got, cost := c.Offers().MostOf(asked); got != output || math.Abs(cost-want) > 1e-9 {
 			t.Errorf("%s: %d tokens, %v USD; want %d, %v", what, got, cost, output, want)
 		}
 	}
 	check("as configured", llm.Usage{Input: 1000}, 4096, usd(1000, 4096))
 	check("as asked for", llm.Usage{Input: 1000, Output: 50}, 50, usd(1000, 50))
-	longest := cost.SizesOf(address(c.cfg.LLM.Providers[0]), "gpt-4o").Output
+	longest := cost.SizesOf(Address(c.cfg.LLM.Providers[0]), "gpt-4o").Output
 	if longest <= 4096 {
 		t.Fatalf("gpt-4o writes %d tokens", longest)
 	}
 	for _, name := range []string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
-		c.learnt.Update("main", "gpt-4o", func(l *dialect.Learnt) { l.Omit = []string{"user", name} })
+		c.Learnt.Update("main", "gpt-4o", func(l *dialect.Learnt) { l.Omit = []string{"user", name} })
 		check("no limit is sent", llm.Usage{Input: 1000, Output: 50}, 50, usd(1000, longest))
 	}
-	c.learnt.Update("main", "gpt-4o", func(l *dialect.Learnt) { l.Omit = nil })
-	c.learnt.Update("own", "our-model", func(l *dialect.Learnt) { l.Omit = []string{"max_tokens"} })
+	c.Learnt.Update("main", "gpt-4o", func(l *dialect.Learnt) { l.Omit = nil })
+	c.Learnt.Update("own", "our-model", func(l *dialect.Learnt) { l.Omit = []string{"max_tokens"} })
 	check("nobody knows the longest answer", llm.Usage{Input: 1000, Output: 50}, 50, usd(1000, 50))
-	c.learnt.Update("own", "our-model", func(l *dialect.Learnt) { l.Window = 32_768 })
+	c.Learnt.Update("own", "our-model", func(l *dialect.Learnt) { l.Window = 32_768 })
 	check("what is left of the window", llm.Usage{Input: 1000, Output: 50}, 50, usd(1000, 31_768))
 	check("nothing is left of it", llm.Usage{Input: 40_000, Output: 50}, 50, usd(40_000, 50))
-}
-
-// TestMissingPrices: what is refused under a limit of USD is a finding for each price that is missing, and none without
-// such a limit.
-func TestMissingPrices(t *testing.T) {
-	t.Parallel()
-	free := 0.0
-	own := config.Provider{Type: "openai", BaseURL: "https://models.example.com/v1", Model: "our-model", MaxTokens: 5, TranscriptionModel: "our-ear", EmbeddingModel: "our-vectors"}
-	set := own
-	set.InputUSDPerMTok, set.OutputUSDPerMTok, set.TranscriptionUSDPerMinute, set.EmbeddingUSDPerMTok = &free, &free, &free, &free
-	half, otherHalf := own, own
-	half.InputUSDPerMTok, otherHalf.OutputUSDPerMTok = &free, &free
-	local := own
-	local.Type, local.BaseURL = "ollama", "http://localhost:11434"
-	for name, tt := range map[string]struct {
-		limit    float64
-		p        config.Provider
-		fallback bool
-		want     []string
-	}{
-		"limited":    {1, own, false, []string{"input_usd_per_mtok: is not set", "our-ear", "our-vectors"}},
-		"input set":  {1, half, false, []string{"output_usd_per_mtok: is not set", "our-ear", "our-vectors"}},
-		"output set": {1, otherHalf, false, []string{"input_usd_per_mtok: is not set", "our-ear", "our-vectors"}},
-		"a fallback": {1, own, true, []string{"this fallback is not asked", "our-ear", "our-vectors"}},
-		"no limit":   {0, own, false, nil},
-		"set":        {1, set, false, nil},
-		"local":      {1, local, false, nil},
-	} {
-		tt.p.Name = "main"
-		cfg := priced(tt.limit, tt.p)
-		cfg.LLM.Embedding, cfg.Agent.ContextBudgetTokens = "main", 1000
-		if tt.fallback {
-			cfg.LLM.Primary, cfg.LLM.Fallback = "other", []string{"main"}
-		}
-		k := &inspector{c: cfg}
-		k.models()
-		if len(k.found.Faults) != len(tt.want) {
-			t.Errorf("%s: %v, want %d findings", name, k.found.Faults, len(tt.want))
-			continue
-		}
-		all := k.found.Faults.Error()
-		for _, want := range tt.want {
-			if !strings.Contains(all, want) {
-				t.Errorf("%s: %q is not found in %s", name, want, all)
-			}
-		}
-	}
 }
 
 // TestTightLimits: a limit below what is set aside for one answer lets no turn begin, so it is a finding with both figures
@@ -167,11 +120,11 @@ func TestTightLimits(t *testing.T) {
 		"enough tokens":             {quota.Of{Unit: quota.Tokens, Window: quota.Day}, 4096, "", nil},
 		"turns":                     {quota.Of{Unit: quota.Turns, Window: quota.Day}, 1, "", nil},
 	} {
-		c := newCore(Options{Config: priced(0, p), Log: zerolog.Nop(), Now: time.Now})
+		c := New(Options{Config: priced(0, p), Log: zerolog.Nop(), Now: time.Now})
 		if tt.omit != "" {
-			c.learnt.Update("main", "our-model", func(l *dialect.Learnt) { l.Omit = []string{tt.omit} })
+			c.Learnt.Update("main", "our-model", func(l *dialect.Learnt) { l.Omit = []string{tt.omit} })
 		}
-		found := c.setLimits([]quota.SetLimit{{Level: "user/telegram:7", Of: tt.of, Limit: tt.limit}})
+		found := c.SetLimits([]quota.SetLimit{{Level: "user/telegram:7", Of: tt.of, Limit: tt.limit}})
 		all := strings.Join(found, "\n")
 		if len(found) > 1 || (len(found) == 1) != (len(tt.want) > 0) {
 			t.Errorf("%s: %s", name, all)
@@ -181,14 +134,6 @@ func TestTightLimits(t *testing.T) {
 				t.Errorf("%s: %q is not in %s", name, want, all)
 			}
 		}
-	}
-	cfg := priced(0.01, p)
-	cfg.Agent.ContextBudgetTokens = 10_000
-	cfg.Telegram.Chats = map[string]config.Chat{"-100": {Quota: &config.Limits{TokensPerMonth: 100}}}
-	k := &inspector{c: cfg}
-	k.models()
-	if all := k.found.Warnings.Error(); len(k.found.Warnings) != 2 || !strings.Contains(all, "quotas.user.usd_per_day: $0.01 a day") || !strings.Contains(all, "-100") {
-		t.Errorf("found %s", all)
 	}
 }
 
@@ -207,11 +152,11 @@ func TestOtherPrices(t *testing.T) {
 		"unknown":    {config.Provider{Type: "openai", BaseURL: vendor, TranscriptionModel: "x", EmbeddingModel: "y"}, spend.Cost{Unpriced: "x"}, spend.Cost{Unpriced: "y"}},
 		"unused":     {config.Provider{Type: "openai", BaseURL: vendor}, spend.Cost{}, spend.Cost{}},
 	} {
-		c := newCore(Options{Config: priced(0, tt.p), Log: zerolog.Nop(), Now: time.Now})
-		if got := c.minuteOf(&tt.p); got != tt.minute {
+		c := New(Options{Config: priced(0, tt.p), Log: zerolog.Nop(), Now: time.Now})
+		if got := c.MinuteCost(&tt.p); got != tt.minute {
 			t.Errorf("%s: a minute costs %v, want %v", name, got, tt.minute)
 		}
-		if got := c.embeddingOf(&tt.p); got != tt.tokens {
+		if got := c.EmbeddingCost(&tt.p); got != tt.tokens {
 			t.Errorf("%s: embeddings cost %v, want %v", name, got, tt.tokens)
 		}
 	}

@@ -1,4 +1,4 @@
-package app
+package providers
 
 import (
 	"errors"
@@ -13,9 +13,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/llm/dialect"
-	"github.com/zephbot/zephbot/bot/choice"
 	"github.com/zephbot/zephbot/bot/learnt"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/persistence/sql"
 )
 
@@ -26,11 +26,11 @@ func TestPrintLearnt(t *testing.T) {
 	cfg := config.Default()
 	cfg.DataDir = filepath.Join(t.TempDir(), "data")
 	cfg.LLM.Providers = []config.Provider{{Name: "main", Type: "openai", Model: "m", APIKey: "key"}}
-	opts := Options{Config: &cfg}
+	at := layout.Layout{Config: &cfg}
 	printed := func() string {
 		t.Helper()
 		var out strings.Builder
-		if err := PrintLearnt(t.Context(), &out, opts); err != nil {
+		if err := PrintLearnt(t.Context(), &out, at, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
@@ -86,7 +86,7 @@ func TestPrintLearnt(t *testing.T) {
 	if strings.Contains(text, "gone") || strings.Contains(text, "tried") {
 		t.Errorf("too much:\n%s", text)
 	}
-	if err := PrintLearnt(t.Context(), brokenPipe{}, opts); !errors.Is(err, io.ErrClosedPipe) {
+	if err := PrintLearnt(t.Context(), brokenPipe{}, at, time.Now()); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("a broken pipe: %v", err)
 	}
 	cfg.LLM.Providers[0].APIKey = "another"
@@ -99,33 +99,31 @@ func TestPrintLearnt(t *testing.T) {
 	}
 }
 
-// TestFencedFor: a conversation's model has no tools if the configuration, its server's dialect or what was learnt says so.
-func TestFencedFor(t *testing.T) {
+// TestFenced: a conversation's model has no tools if the configuration, its server's dialect or what was learnt says so.
+func TestFenced(t *testing.T) {
 	t.Parallel()
 	cfg := config.Default()
-	cfg.LLM.Primary = "main"
 	cfg.LLM.Providers = []config.Provider{{Name: "main", Type: "openai", Model: "m", ToolUse: true}}
-	c := newCore(Options{Config: &cfg, Log: zerolog.Nop(), Now: time.Now})
-	c.choices = choice.New(choice.Deps{Now: time.Now})
-	if c.fencedFor("s") {
+	c := New(Options{Config: &cfg, Log: zerolog.Nop(), Now: time.Now})
+	if c.Fenced("main") {
 		t.Error("fenced from the beginning")
 	}
-	c.learnt.Update("main", "m", func(l *dialect.Learnt) { l.Omit = []string{"user"} })
-	if c.fencedFor("s") {
+	c.Learnt.Update("main", "m", func(l *dialect.Learnt) { l.Omit = []string{"user"} })
+	if c.Fenced("main") {
 		t.Error("fenced without a field")
 	}
-	c.learnt.Update("main", "m", func(l *dialect.Learnt) { l.Omit = append(l.Omit, learnt.AllTools) })
-	if !c.fencedFor("s") {
+	c.Learnt.Update("main", "m", func(l *dialect.Learnt) { l.Omit = append(l.Omit, learnt.AllTools) })
+	if !c.Fenced("main") {
 		t.Error("what was learnt is not seen")
 	}
 	cfg.LLM.Providers[0].Model = "n"
-	if c.fencedFor("s") {
+	if c.Fenced("main") {
 		t.Error("another model is fenced too")
 	}
-	if cfg.LLM.Providers[0].ToolUse = false; !c.fencedFor("s") {
+	if cfg.LLM.Providers[0].ToolUse = false; !c.Fenced("main") {
 		t.Error("the configuration is not seen")
 	}
-	if cfg.LLM.Primary = "gone"; c.fencedFor("s") {
+	if c.Fenced("gone") {
 		t.Error("a provider that is not configured is fenced")
 	}
 }

@@ -1,4 +1,4 @@
-package app
+package providers
 
 import (
 	"testing"
@@ -16,7 +16,7 @@ func TestAddress(t *testing.T) {
 		{"ollama", "https://x.example/ollama", "https://x.example/ollama"},
 		{"openai", "https://x.example", "https://x.example"},
 	} {
-		if got := address(config.Provider{Type: c.kind, BaseURL: c.url}); got != c.want {
+		if got := Address(config.Provider{Type: c.kind, BaseURL: c.url}); got != c.want {
 			t.Errorf("%s %s: %s, want %s", c.kind, c.url, got, c.want)
 		}
 	}
