@@ -21,7 +21,9 @@ const SearchName = "tool_search"
 
 // Says returns the tool's statement about itself.
 func Says() []act.Tool {
-	return []act.Tool{{Name: SearchName, Statement: act.Statement{Act: act.Recalls}}}
+	return []act.Tool{{Name: SearchName, Statement: act.Statement{
+		Act: act.Recalls, Aliases: []string{"search_tools", "find_tools"},
+	}}}
 }
 
 // Limits of a search.

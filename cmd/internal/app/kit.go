@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +21,6 @@ import (
 	"github.com/zephbot/zephbot/tools/overflow"
 	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
-	"github.com/zephbot/zephbot/tools/web"
 )
 
 // kit is the built-in tools and what they share.
@@ -61,52 +59,7 @@ func (c *Core) tools() (*kit, error) {
 		Root: c.workspaceRoot(), MaxBytes: c.cfg.Workspaces.MaxBytes, Reserve: c.cfg.Workspaces.ReserveBytes, Own: c.dir, Now: c.now,
 		Beside: func(ws string) string { return k.runner.PreviewsOf(ws) },
 	})
-	searching, err := c.search()
-	if err != nil {
-		return nil, err
-	}
-	learnt, err := c.openSkills()
-	if err != nil {
-		return nil, err
-	}
-	bash, err := c.shell(k)
-	if err != nil {
-		return nil, err
-	}
-	checking, err := c.checking(k)
-	if err != nil {
-		return nil, err
-	}
-	files, err := file.New(c.fileOptions(k))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
-	}
-	pages, err := c.web()
-	if err != nil {
-		return nil, err
-	}
-	planned, err := c.scheduleTools()
-	if err != nil {
-		return nil, err
-	}
-	memories, err := c.memoryTools()
-	if err != nil {
-		return nil, err
-	}
-	list := slices.Concat(
-		[]tools.Tool{bash},
-		memories,
-		files,
-		pages,
-		searching,
-		checking,
-		learnt,
-		planned,
-	)
-	if k.registry, err = tools.NewRegistry(list...); err != nil {
-		return nil, err
-	}
-	return k, addDelegate(k.registry)
+	return k, c.buildTools(k)
 }
 
 // fileOptions are the options of the file tools.
@@ -141,26 +94,8 @@ func (c *Core) outlet() *file.Outlet {
 	}
 }
 
-// web builds fetch and web_scrape.
-func (c *Core) web() ([]tools.Tool, error) {
-	list, err := web.New(c.webOptions())
-	if err != nil {
-		return nil, fmt.Errorf("%w: tools.scrape: %w", config.ErrInvalid, err)
-	}
-	return list, nil
-}
-
-// webOptions are the options of the tools that read the web.
-func (c *Core) webOptions() web.Options {
-	s, e := c.cfg.Tools.Scrape, c.cfg.Tools.Egress
-	return web.Options{
-		Timeout: time.Duration(s.Timeout) * time.Second, MaxBody: int(min(s.MaxBodyBytes, 64<<20)), AllowedDomains: s.AllowedDomains, DeniedDomains: s.DeniedDomains,
-		LogRequests: e.Enabled, LogBlocked: e.LogBlocked, LogBytes: e.LogResponseBytes, Now: c.now,
-		Resolver: c.opts.Internet.Resolver, Dial: c.opts.Internet.Dial, Roots: c.opts.Internet.Roots,
-	}
-}
-
-func (c *Core) shell(k *kit) (tools.Tool, error) {
+// shell builds the tool that runs commands, and its runner, which others use too.
+func (c *Core) shell(k *kit) ([]tools.Tool, error) {
 	s := c.cfg.Tools.Shell
 	background := s.MaxBackgroundRuns
 	if background == 0 {
@@ -177,18 +112,18 @@ func (c *Core) shell(k *kit) (tools.Tool, error) {
 		Sandbox: s.Sandbox, Helper: sandbox.Self, Redact: c.redactor.String, Shape: c.shapeBackground, Now: c.now, Log: c.log.With().Str("component", "shell").Logger(),
 	})
 	if err != nil {
-		return bash, fmt.Errorf("%w: %w", config.ErrInvalid, err)
+		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
 	k.runner = runner
 	if s.Sandbox == shell.SandboxOff {
 		k.level = reasons.New(reasons.NoSandbox)
-		return bash, nil
+		return []tools.Tool{bash}, nil
 	}
 	probe, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	level := runner.Level(probe)
 	k.confined, k.reading, k.level = level.Full(), level.Reading(), level.Describe()
-	return bash, nil
+	return []tools.Tool{bash}, nil
 }
 
 // ledger returns where background runs are recorded, if there is a database.

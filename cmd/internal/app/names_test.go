@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +23,7 @@ func bench(t *testing.T, text string) (*app.Bench, *config.Config, error) {
 	if err := os.WriteFile(filepath.Join(dir, "rules.toml"), []byte("[[rules]]\neffect = \"deny\"\ntool = \"delete_pth\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := config.Load(config.Source{WorkDir: dir, Home: dir, Env: []string{"ZEPH_DATA_DIR=" + filepath.Join(dir, "data")}})
+	cfg, err := config.Load(config.Source{Tools: app.Tools(), WorkDir: dir, Home: dir, Env: []string{"ZEPH_DATA_DIR=" + filepath.Join(dir, "data")}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -37,24 +36,6 @@ func bench(t *testing.T, text string) (*app.Bench, *config.Config, error) {
 		})
 	}
 	return b, cfg, err
-}
-
-// TestToolsAreKnown: every tool that is built has a name that the configuration knows.
-func TestToolsAreKnown(t *testing.T) {
-	t.Parallel()
-	b, _, err := bench(t, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defs := b.Definitions()
-	if len(defs) < 10 {
-		t.Errorf("%d tools", len(defs))
-	}
-	for _, d := range defs {
-		if !slices.Contains(config.KnownTools(), d.Name) {
-			t.Errorf("%s is not among config.KnownTools", d.Name)
-		}
-	}
 }
 
 // TestCheckOfMisspeltTool: what the rules say to a tool that there is not would be an answer to another question.

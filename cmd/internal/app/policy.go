@@ -5,42 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
-	"github.com/zephbot/zephbot/agent/catalog"
-	"github.com/zephbot/zephbot/bot/memory"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/policy"
-	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/pathrule"
-	"github.com/zephbot/zephbot/tools/code"
-	"github.com/zephbot/zephbot/tools/delegate"
-	"github.com/zephbot/zephbot/tools/diagnostics"
-	"github.com/zephbot/zephbot/tools/file"
-	"github.com/zephbot/zephbot/tools/overflow"
-	"github.com/zephbot/zephbot/tools/schedule"
-	"github.com/zephbot/zephbot/tools/shell"
-	"github.com/zephbot/zephbot/tools/skill"
-	"github.com/zephbot/zephbot/tools/web"
 )
-
-// builtins returns the statements of our own tools.
-func builtins() []act.Tool {
-	return slices.Concat(
-		shell.Says(),
-		file.Says(),
-		web.Says(),
-		overflow.Says(),
-		catalog.Says(),
-		delegate.Says(),
-		skill.Says(),
-		code.Says(),
-		memory.Says(),
-		diagnostics.Says(),
-		schedule.Says(),
-	)
-}
 
 // unasked returns which commands run without a question.
 func unasked(s *config.Shell) policy.Unasked {
@@ -53,7 +23,7 @@ func unasked(s *config.Shell) policy.Unasked {
 // buildPolicy converts the configuration to rules. One invalid rule refuses all.
 func buildPolicy(cfg *config.Config, workDir string, files *pathrule.Rules, reader *command.Reader) (*policy.Set, error) {
 	opts := policy.Options{
-		Tools:           builtins(),
+		Tools:           Tools(),
 		Level:           policy.Level(cfg.Security.AutonomyLevel),
 		BlockedCommands: cfg.Tools.Shell.BlockedCommands,
 		AllowedCommands: cfg.Tools.Shell.AllowedCommands,

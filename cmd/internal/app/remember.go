@@ -44,7 +44,7 @@ func (s lateStore) Tail(ctx context.Context, session bot.SessionKey, room int) (
 // memoryTools builds what is remembered between conversations, and returns its tools. They come before others, because
 // they are always shown: the list of a turn then begins alike in every process. Where nothing is stored, as on the
 // command line, they are there and refuse before they use the store: a call from there comes from no chat.
-func (c *Core) memoryTools() ([]tools.Tool, error) {
+func (c *Core) memoryTools(*kit) ([]tools.Tool, error) {
 	if !c.cfg.Memory.Enabled {
 		return nil, nil
 	}

@@ -64,7 +64,7 @@ func (c *Core) storeNow() time.Time {
 }
 
 // scheduleTools are the tools by which a model schedules tasks.
-func (c *Core) scheduleTools() ([]tools.Tool, error) {
+func (c *Core) scheduleTools(*kit) ([]tools.Tool, error) {
 	if !c.cfg.Scheduler.Enabled {
 		return nil, nil
 	}

@@ -21,8 +21,8 @@ type skilling struct {
 	listing      *catalog.Skills
 }
 
-// openSkills reads the folders of skills and returns the tool that loads one; none if no skills are configured.
-func (c *Core) openSkills() ([]tools.Tool, error) {
+// skillTools reads the folders of skills and returns the tool that loads one; none if no skills are configured.
+func (c *Core) skillTools(*kit) ([]tools.Tool, error) {
 	roots := skillRoots(c)
 	if len(roots) == 0 {
 		return nil, nil

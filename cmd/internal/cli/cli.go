@@ -200,7 +200,8 @@ func (c *command) load() (*config.Config, error) { return config.Load(c.source()
 // source returns where the configuration comes from.
 func (c *command) source() config.Source {
 	return config.Source{
-		File: c.flags.config, Env: c.env.Environ, Flags: c.keys(), Home: c.env.Home, WorkDir: c.env.WorkDir,
+		Tools: app.Tools(),
+		File:  c.flags.config, Env: c.env.Environ, Flags: c.keys(), Home: c.env.Home, WorkDir: c.env.WorkDir,
 	}
 }
 

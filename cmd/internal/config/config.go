@@ -17,6 +17,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/viper"
+
+	"github.com/zephbot/zephbot/policy/act"
 )
 
 // FileName is the name of the config file in the places where Load looks for it.
@@ -39,6 +41,8 @@ type Source struct {
 	Flags map[string]string
 	// Home and WorkDir are the person's home and the working directory, for relative paths and "~".
 	Home, WorkDir string
+	// Tools are what our own tools say of themselves: other names of tools are mistakes. nil = names are not checked.
+	Tools []act.Tool
 	// ReadFile replaces os.ReadFile if it is not nil.
 	ReadFile func(name string) ([]byte, error)
 	// Stat replaces os.Stat if it is not nil. It is called for directories that must exist.
@@ -69,6 +73,7 @@ func Examine(src Source) (*Config, error) {
 	}
 	c := Default()
 	c.File, c.home, c.workDir = name, src.Home, src.WorkDir
+	c.tools = src.Tools
 	for _, place := range src.places() {
 		c.places = append(c.places, src.resolve(place))
 	}

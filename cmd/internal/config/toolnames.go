@@ -7,26 +7,10 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/nearest"
 	"github.com/zephbot/zephbot/policy/reason"
 )
-
-// KnownTools returns the names of our own tools, including those that are not built yet: a rule about them is not a
-// mistake.
-func KnownTools() []string {
-	return []string{
-		"bash", "read", "write", "edit", "grep", "find_path", "list_directory", "create_directory", "delete_path",
-		"move_path", "copy_path",
-		"fetch", "web_scrape", "read_overflow",
-		"search_code", "diagnostics", "memory_search", "memory_save", "memory_forget", "schedule_periodic",
-		"schedule_deferred", "list_tasks",
-		"cancel_task", "send_file", "use_skill", "load_skill", "invoke_skill", "delegate", "web_search", "search_tools",
-		"find_tools", "tool_search",
-	}
-}
-
-// aliases returns other names of tools, as the tools state them.
-func aliases() []string { return []string{"shell", "sh", "read_file", "write_file", "glob"} }
 
 // Kinds of tool names, the values of the tag "tools".
 const (
@@ -39,17 +23,22 @@ const (
 
 // ToolProblem returns what is wrong with the name of a tool, or with a glob of such names; none = nothing. A qualified
 // name, server:tool, has to begin with the id of a configured server; sure is false if the server may still be added in
-// a chat, so that the name may be right.
+// a chat, so that the name may be right. The names of our own tools are those of Source.Tools.
 func (c *Config) ToolProblem(name string, glob bool) (problem reason.Reason, sure bool) {
 	server, _, qualified := strings.Cut(strings.TrimSpace(name), ":")
 	if qualified {
 		return c.serverProblem(name, server, glob)
 	}
 	canonical := strings.ToLower(strings.TrimSpace(name))
-	known := KnownTools()
-	if slices.Contains(known, canonical) || slices.Contains(aliases(), canonical) ||
-		glob && slices.ContainsFunc(known, func(k string) bool { return matches(canonical, k) }) {
+	names := func(tool act.Tool) bool {
+		return tool.Name == canonical || slices.Contains(tool.Aliases, canonical) || glob && matches(canonical, tool.Name)
+	}
+	if c.tools == nil || slices.ContainsFunc(c.tools, names) {
 		return reason.Reason{}, true
+	}
+	var known []string
+	for _, tool := range c.tools {
+		known = append(known, tool.Name)
 	}
 	problem = reason.New(reason.NamesNoTool, shorten(name))
 	if glob && strings.ContainsAny(name, "*?[{") {

@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"github.com/zephbot/zephbot/policy/act"
+)
 
 // Config is the whole configuration of zephbot. Every field is one key or table of the config file.
 //
@@ -54,6 +58,7 @@ type Config struct {
 	home, workDir string
 	places        []string // where a config file is searched for
 	origins       map[string]Origin
+	tools         []act.Tool // what our own tools say of themselves
 }
 
 // Telegram is the table [telegram].

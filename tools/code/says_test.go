@@ -1,0 +1,17 @@
+package code_test
+
+import (
+	"testing"
+
+	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/tools/code"
+	"github.com/zephbot/zephbot/tools/toolstest"
+)
+
+// TestSays pins what decides whether calls run without a question, and which results are remembered.
+func TestSays(t *testing.T) {
+	t.Parallel()
+	toolstest.CheckSays(t, code.Says(), map[string]toolstest.Said{
+		"search_code": {Act: act.Inspects, Cache: act.Files},
+	})
+}
