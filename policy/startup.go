@@ -1,8 +1,12 @@
 package policy
 
 import (
+	_ "embed"
+	"errors"
+	"fmt"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/reason"
@@ -19,43 +23,38 @@ type startup struct {
 	runs string
 }
 
-// startupFiles returns the table. It does not contain project files that run only when somebody builds the project
-// (Makefile, package.json, pyproject.toml), because these are what people work on.
-func startupFiles() []startup {
+// startupText is the table; its first lines describe the format.
+//
+//go:embed startup.txt
+var startupText string
+
+// startupFiles returns the table. A row with a mistake, which a test finds, is left out.
+var startupFiles = sync.OnceValue(func() []startup {
+	list, _ := readStartup(startupText)
+	return list
+})
+
+// readStartup reads a table. The error names what is wrong by line.
+func readStartup(text string) ([]startup, error) {
 	var list []startup
-	add := func(runs, names string) {
+	var errs []error
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		runs, names, ok := strings.Cut(line, ": ")
+		if !ok || names != strings.ToLower(names) {
+			errs = append(errs, fmt.Errorf("startup.txt:%d: a row is a program, a colon and names in lower case", number))
+			continue
+		}
 		for name := range strings.FieldsSeq(names) {
 			list = append(list, startup{name: name, runs: runs})
 		}
 	}
-	add("git",
-		".gitconfig .config/git/ .gitmodules .git/config .git/config.worktree .git/hooks/ .git/info/attributes .git/modules/ .git/worktrees/")
-	add("Mercurial", ".hgrc .config/hg/ .hg/hgrc")
-	add("every shell",
-		".profile .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .bash_completion .inputrc "+
-			".zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .cshrc .tcshrc .login .config/fish/ .pam_environment .config/environment.d/")
-	add("direnv", ".envrc .direnvrc .config/direnv/")
-	add("whoever starts a program by its name", ".local/bin/ .cargo/bin/")
-	add("npm and its relatives",
-		".npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .npm-init.js .config/yarn/ .config/pnpm/ .bunfig.toml")
-	add("Python",
-		".pythonrc .pythonrc.py .pydistutils.cfg .pypirc .pip/ .config/pip/ .config/uv/ .local/lib/ usercustomize.py sitecustomize.py .ipython/ .jupyter/ .condarc")
-	add("Cargo", ".cargo/config .cargo/config.toml .cargo/env .cargo/credentials.toml")
-	add("Go", ".config/go/env")
-	add("Java build tools",
-		".m2/ .mvn/ .gradle/init.d/ .gradle/init.gradle .gradle/init.gradle.kts .gradle/gradle.properties .sbt/ .mavenrc")
-	add("Ruby, PHP or R", ".gemrc .irbrc .pryrc .bundle/config .composer/ .config/composer/ .rprofile .renviron")
-	add("ssh", ".ssh/")
-	add("programs that go to the network",
-		".netrc .curlrc .config/curlrc .wgetrc .aws/ .kube/ .docker/ .config/gh/ .config/gcloud/ .config/containers/ .terraformrc .ansible.cfg .ansible/")
-	add("GnuPG", ".gnupg/")
-	add("the editor",
-		".vimrc .gvimrc .exrc .viminfo .vim/ .config/nvim/ .config/vim/ .nanorc .config/nano/ .emacs .emacs.el .emacs.d/ .config/emacs/ .lesskey .config/lesskey")
-	add("the debugger", ".gdbinit .config/gdb/ .gdbearlyinit .lldbinit")
-	add("the database client", ".psqlrc .my.cnf .mylogin.cnf .sqliterc .config/sqlite3/")
-	add("the terminal",
-		".screenrc .tmux.conf .config/tmux/ .mailcap .xinitrc .xprofile .xsession .xsessionrc .config/autostart/ .config/systemd/")
-	return list
+	return list, errors.Join(errs...)
 }
 
 // startups is the table, indexed by the end of the path.

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -92,5 +93,23 @@ func TestStartupIsNeverAlways(t *testing.T) {
 	o.Level = policy.Full
 	if got := newSet(t, o).Decide(r); got.Effect != policy.Allow {
 		t.Errorf("autonomy full: %+v", got)
+	}
+}
+
+// TestStartupTable: the table has no mistakes, and one is told with file and line.
+func TestStartupTable(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("startup.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files, err := policy.ReadStartup(string(text)); err != nil || files < 100 {
+		t.Errorf("%d files: %v", files, err)
+	}
+	for _, row := range []string{"git .gitconfig", "git:", "git: .gitConfig"} {
+		_, err := policy.ReadStartup("# a\n\nssh: .ssh/\n" + row + "\n")
+		if want := "startup.txt:4: a row is a program, a colon and names in lower case"; err == nil || err.Error() != want {
+			t.Errorf("%q: %v", row, err)
+		}
 	}
 }
