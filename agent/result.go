@@ -14,7 +14,6 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/window"
-	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -68,10 +67,12 @@ func refusalOf(call *tools.Call, err *tools.Error) *journal.Refusal {
 	t := call.Trail
 	judged := t.Judge != "" && t.Judge != "allow"
 	switch {
-	case !err.Denied || t.Started:
+	case !err.Denied() || t.Started:
 		return nil
+	case t.Effect == "deny" && t.Reason.Known():
+		return &journal.Refusal{Reason: t.Reason, Rule: t.Rule}
 	case t.Effect == "deny":
-		return &journal.Refusal{Reason: reason.Or(t.Reason, err.Message), Rule: t.Rule}
+		return &journal.Refusal{Reason: err.Why(), Rule: t.Rule}
 	case t.Effect == "ask" && call.Origin.Alone:
 		return &journal.Refusal{Reason: err.Why(), Rule: t.Rule}
 	case t.Effect == "ask" && !judged:

@@ -10,6 +10,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/approve"
 	"github.com/zephbot/zephbot/tools/audit"
@@ -19,7 +20,7 @@ import (
 )
 
 // refusing is a stage, and a tool's own error, that refuses every call.
-var refusing = &tools.Error{Category: tools.PolicyBlocked, Message: "Not now.", Denied: true}
+var refusing = &tools.Error{Category: tools.PolicyBlocked, Message: "Not now.", Reason: reason.Plain("Not now.")}
 
 func refuses(tools.Handler) tools.Handler {
 	return func(context.Context, *tools.Call) (*tools.Result, error) { return nil, refusing }

@@ -67,8 +67,8 @@ type Error struct {
 	Retryable  bool   // set only if we will retry
 	// Untrusted is the source of words in Message that are not ours; None = there are none.
 	Untrusted source.Source
-	Denied    bool // policy, a person or a quota refused it: not a failure of the tool
-	// Reason says it in the language of a person; the zero value where only Message is known. Use Why to read it.
+	// Reason says to people why policy, a person or a quota refused the call, which is no failure of its tool; the zero
+	// value if it was not refused.
 	Reason reason.Reason
 	Begun  bool // the call may have done its work, or a part of it
 	// what was requested does not exist (a page, a host, a command): the model's mistake, not a failure of the tool
@@ -86,8 +86,16 @@ func (e *Error) Error() string {
 	return string(e.Category) + ": " + e.Message
 }
 
-// Why returns what the error says to people.
-func (e *Error) Why() reason.Reason { return reason.Or(e.Reason, e.Message) }
+// Denied reports whether the call was refused. There is no refusal without a reason that people can read.
+func (e *Error) Denied() bool { return e.Reason.Code != "" || e.Reason.Detail != "" }
+
+// Why returns what the error says to people: of a failure, that the call is not possible.
+func (e *Error) Why() reason.Reason {
+	if e.Denied() {
+		return e.Reason
+	}
+	return reason.New(reason.CallImpossible, e.Message)
+}
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
@@ -99,7 +107,7 @@ func Errorf(c Category, format string, args ...any) *Error {
 
 // Refused returns the error of a call that is not allowed, which is no failure of its tool.
 func Refused(why reason.Reason, suggestion string) *Error {
-	return &Error{Category: PolicyBlocked, Denied: true, Message: why.String(), Reason: why, Suggestion: suggestion}
+	return &Error{Category: PolicyBlocked, Message: why.String(), Reason: why, Suggestion: suggestion}
 }
 
 // ErrProbed is the outcome of a call with Probe set that may run now.

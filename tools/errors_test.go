@@ -117,7 +117,7 @@ func TestFromStatus(t *testing.T) {
 		410: tools.PermanentFailure, 418: tools.PermanentFailure, 200: tools.PermanentFailure, 304: tools.PermanentFailure, 0: tools.PermanentFailure,
 	} {
 		e := tools.FromStatus(status, nil)
-		if e.Category != want || tools.StatusCategory(status) != want || e.Retryable || e.Denied || e.RetryAfter != 0 || !strings.Contains(e.Message, fmt.Sprint(status)) {
+		if e.Category != want || tools.StatusCategory(status) != want || e.Retryable || e.Denied() || e.RetryAfter != 0 || !strings.Contains(e.Message, fmt.Sprint(status)) {
 			t.Errorf("%d: %+v", status, e)
 		}
 	}

@@ -63,7 +63,7 @@ func TestVerdicts(t *testing.T) {
 		var e *tools.Error
 		if denied := errors.As(err, &e); denied != (c.verdict != "allow") {
 			t.Errorf("%q: error %v", c.answer, err)
-		} else if denied && (e.Category != tools.PolicyBlocked || !e.Denied || strings.Contains(e.Message, "x")) {
+		} else if denied && (e.Category != tools.PolicyBlocked || !e.Denied() || strings.Contains(e.Message, "x")) {
 			t.Errorf("%q: error %+v tells the reason or is no denial", c.answer, e)
 		}
 	}

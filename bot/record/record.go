@@ -17,6 +17,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/facts"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -112,7 +113,7 @@ func (b *Book) Due(call *tools.Call, err error) []bot.Fact {
 	}
 	if err != nil {
 		e := tools.AsError(err)
-		l.Failed, l.Category, l.Message, l.Denied = true, e.Category, e.Message, e.Denied
+		l.Failed, l.Category, l.Message, l.Denied = true, e.Category, e.Message, e.Denied()
 	}
 	raw, err := json.Marshal(l)
 	if err != nil {
@@ -174,7 +175,9 @@ func (b *Book) settleLine(value, id string) error {
 	if !l.Failed {
 		return b.deps.Audit.Keep(call, &tools.Result{}, nil)
 	}
-	return b.deps.Audit.Keep(call, nil, &tools.Error{
-		Category: l.Category, Message: l.Message, Denied: l.Denied, Err: errors.New(l.Message),
-	})
+	failure := &tools.Error{Category: l.Category, Message: l.Message, Err: errors.New(l.Message)}
+	if l.Denied {
+		failure.Reason = reason.Plain(l.Message) // the audit has only English
+	}
+	return b.deps.Audit.Keep(call, nil, failure)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/bot/record"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/audit"
 )
@@ -94,7 +95,7 @@ func TestDue(t *testing.T) {
 	path, store := filepath.Join(t.TempDir(), "audit.jsonl"), bottest.New()
 	first := live(t, store, path, "first")
 	first.due("never-written", nil)
-	first.due("refused", &tools.Error{Category: tools.PolicyBlocked, Message: "no", Denied: true})
+	first.due("refused", &tools.Error{Category: tools.PolicyBlocked, Message: "no", Reason: reason.Plain("no")})
 	first.die() // before it wrote anything
 	second := live(t, store, path, "second")
 	second.Settle(t.Context())

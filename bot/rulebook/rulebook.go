@@ -82,10 +82,7 @@ func (b *Book) Request(ctx context.Context, call *tools.Call) (policy.Request, e
 		r.Level = d.Level(call)
 	}
 	if d.Off {
-		return r, &tools.Error{
-			Category: tools.PolicyBlocked, Denied: true, Message: "Tools are switched off here.",
-			Suggestion: "Answer without tools; the operator can set tools.enabled.",
-		}
+		return r, tools.Refused(reason.New(reason.ToolsOff), "Answer without tools; the operator can set tools.enabled.")
 	}
 	places := d.Files
 	if call.Def.Runs() {

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	tool "github.com/zephbot/zephbot/tools/schedule"
 )
@@ -22,21 +24,27 @@ func (d *Scheduler) Open(ctx context.Context, origin *tools.Origin) error {
 	return err
 }
 
+// ErrElsewhere refuses calls of the tools of a service that schedules nothing.
+var ErrElsewhere error = tools.Refused(reason.New(reason.ScheduleElsewhere), tellPerson)
+
+// tellPerson is what a model should do about a refusal that only people can change.
+const tellPerson = "Tell the person."
+
 // speakerOf returns the message that the turn of a call works on: whose task it would be, and where.
 func (d *Scheduler) speakerOf(ctx context.Context, origin *tools.Origin) (bot.Message, error) {
-	refuse := func(text string) (bot.Message, error) {
-		return bot.Message{}, &tools.Error{Category: tools.PolicyBlocked, Message: text, Suggestion: "Tell the person.", Denied: true}
+	refuse := func(code reason.Code) (bot.Message, error) {
+		return bot.Message{}, tools.Refused(reason.New(code), tellPerson)
 	}
 	msg, err := d.deps.Engine.Speaker(ctx, bot.SessionKey(origin.Session))
 	switch {
 	case errors.Is(err, bot.ErrNotFound):
-		return refuse("nothing can be scheduled from here: there is no conversation that a task could run in")
+		return refuse(reason.ScheduleNowhere)
 	case err != nil:
 		return msg, fmt.Errorf("read who wants a task: %w", err)
 	case !msg.Place.Ordinary():
-		return refuse("nothing can be scheduled in chats that the bot is not a member of")
+		return refuse(reason.ScheduleOutside)
 	case msg.FromBot || msg.Caller == "" || msg.Caller != origin.Caller:
-		return refuse("only people can schedule tasks")
+		return refuse(reason.SchedulePeople)
 	}
 	return msg, nil
 }
@@ -157,20 +165,20 @@ func (d *Scheduler) checkRoom(list []*task, caller, maker string) error {
 	}
 	switch {
 	case maker != "" && made >= mostMade:
-		return fullError("runs of tasks have made %d tasks of this person, which is the most; the person can ask for more", made)
+		return fullError(reason.ScheduleMade, made)
 	case own >= min(mostOfOne, d.opts.MaxTasks):
-		return fullError("this person has %d scheduled tasks, which is the most that one person may have", own)
+		return fullError(reason.ScheduleFullForOne, own)
 	case len(list) >= d.opts.MaxTasks:
-		return fullError("there are %d scheduled tasks, which is the most (scheduler.max_tasks)", len(list))
+		return fullError(reason.ScheduleFull, len(list))
 	default:
 		return nil
 	}
 }
 
-func fullError(format string, n int) error {
-	e := tools.Errorf(tools.PolicyBlocked, format, n)
-	e.Suggestion, e.Denied = "Nothing was stored. Tell the person; list_tasks shows what could be cancelled.", true
-	return e
+func fullError(code reason.Code, n int) error {
+	return tools.Refused(
+		reason.New(code, strconv.Itoa(n)), "Nothing was stored. Tell the person; list_tasks shows what could be cancelled.",
+	)
 }
 
 // taskID is the id of the task that a call stores first: the same one if the call is run again.
@@ -215,10 +223,9 @@ func (d *Scheduler) Cancel(ctx context.Context, origin *tools.Origin, name strin
 		case t == nil:
 			return false, nil
 		case !t.belongsTo(origin.Caller) && !origin.Admin:
-			return false, &tools.Error{
-				Category: tools.PolicyBlocked, Denied: true, Suggestion: "Tell the person.",
-				Message: fmt.Sprintf("the task %q belongs to %s; only they or an admin of the bot can cancel it", t.Name, t.displayed("", false).Owner),
-			}
+			return false, tools.Refused(
+				reason.New(reason.TaskOfOther, strconv.Quote(t.Name), t.displayed("", false).Owner), tellPerson,
+			)
 		}
 		_, err = d.deps.Store.Apply(ctx, &bot.Change{Facts: []bot.Fact{t.deletingFact(), d.revisionFact()}})
 		d.Forget()

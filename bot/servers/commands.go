@@ -89,7 +89,7 @@ func (d *Handler) checkProposal(call *turn.Call, id string, target []string) err
 
 // blockedError is an error that the audit counts as blocked.
 func blockedError(err error) error {
-	return &tools.Error{Category: tools.PolicyBlocked, Message: err.Error(), Denied: true, Err: err}
+	return &tools.Error{Category: tools.PolicyBlocked, Message: err.Error(), Reason: reason.OfError(err), Err: err}
 }
 
 func addArgs(id string, target []string) map[string]any {
@@ -110,7 +110,7 @@ func (d *Handler) withAudit(call *turn.Call, verb string, args map[string]any, b
 	d.deps.Audit.Record(mcpCall(call, verb, args, by, err), err)
 	var denied *tools.Error
 	var e *guard.Error
-	if errors.As(err, &denied) && !errors.As(err, &e) && denied.Err != nil && denied.Denied {
+	if errors.As(err, &denied) && !errors.As(err, &e) && denied.Err != nil && denied.Denied() {
 		return denied.Err
 	}
 	return err
@@ -203,8 +203,11 @@ func shownLines(w texts.Words, language string, s mcp.Shown) []string {
 // errorSentence returns an error in words for people: the client's explanation if there is one, else the error's own text.
 func errorSentence(err error) reason.Reason {
 	var e *guard.Error
-	if why := reason.OfError(err); why.Code != "" || !errors.As(err, &e) || e.Message == "" {
+	switch why := reason.OfError(err); {
+	case why.Code != "" || !errors.As(err, &e) || e.Message == "":
 		return why
+	case e.Reason.Code != "":
+		return e.Reason
 	}
 	return reason.Plain(e.Message + " (" + string(e.Code) + ")")
 }

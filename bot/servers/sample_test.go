@@ -68,14 +68,14 @@ func TestSampler(t *testing.T) {
 				Origin: tools.Origin{Session: "s"}, Call: tt.call, System: "be short", MaxTokens: tt.tokens,
 				Messages: []mcp.SampleMessage{{Role: "user", Text: "a"}, {Role: "assistant", Text: "b"}},
 			})
-			if tt.want == 0 {
-				if err == nil || m.asked != nil {
+			if tt.want == 0 || m.asked == nil {
+				if tt.want != 0 || err == nil || m.asked != nil {
 					t.Errorf("answered %v, asked %v", got, m.asked)
 				}
 				return
 			}
-			want := &llm.Request{System: "be short", MaxTokens: tt.want, Messages: []llm.Message{{Role: llm.User, Text: "a"}, {Role: llm.Assistant, Text: "b"}}}
-			if diff := cmp.Diff(want, m.asked); diff != "" || err != nil || got != (mcp.SampleResult{Text: "yes", Model: "m"}) {
+			want := &llm.Request{System: "be short", MaxTokens: tt.want, Size: m.asked.Size, Messages: []llm.Message{{Role: llm.User, Text: "a"}, {Role: llm.Assistant, Text: "b"}}}
+			if diff := cmp.Diff(want, m.asked); diff != "" || m.asked.Size <= 0 || err != nil || got != (mcp.SampleResult{Text: "yes", Model: "m"}) {
 				t.Errorf("%v, %v; asked (-want +got):\n%s", got, err, diff)
 			}
 		})

@@ -157,33 +157,56 @@ const (
 	HintClosed          Code = "hint_closed"
 
 	// Why a stage or a tool refuses a call.
-	ToolNotGiven      Code = "tool_not_given"
-	AgentDelegates    Code = "agent_delegates"
-	NoConversation    Code = "no_conversation"
-	ToolFails         Code = "tool_fails"
-	CallsFailed       Code = "calls_failed"
-	NobodyToAsk       Code = "nobody_to_ask"
-	JudgeRefused      Code = "judge_refused"
-	JudgeAbsent       Code = "judge_absent"
-	OffLimits         Code = "off_limits"
-	MayNotRead        Code = "may_not_read"
-	OutsideDirectory  Code = "outside_directory"
-	LinkedNotWritten  Code = "linked_not_written"
-	LinkedNotRead     Code = "linked_not_read"
-	LinkLeadsOut      Code = "link_leads_out"
-	HoldsDirectory    Code = "holds_directory"
-	HoldsService      Code = "holds_service"
-	NotCopied         Code = "not_copied"
-	CopyMayNotRead    Code = "copy_may_not_read"
-	CopyNotRegular    Code = "copy_not_regular"
-	CopyLeadsOut      Code = "copy_leads_out"
-	HidesCredential   Code = "hides_credential"
-	DirectoryReplaced Code = "directory_replaced"
-	DirectoryMoved    Code = "directory_moved"
-	FilesChanged      Code = "files_changed"
-	ShuttingDown      Code = "shutting_down"
-	RunsFull          Code = "runs_full"
-	RunsFullForOne    Code = "runs_full_for_one"
+	ToolNotGiven         Code = "tool_not_given"
+	AgentDelegates       Code = "agent_delegates"
+	NoConversation       Code = "no_conversation"
+	ToolFails            Code = "tool_fails"
+	CallsFailed          Code = "calls_failed"
+	NobodyToAsk          Code = "nobody_to_ask"
+	JudgeRefused         Code = "judge_refused"
+	JudgeAbsent          Code = "judge_absent"
+	OffLimits            Code = "off_limits"
+	MayNotRead           Code = "may_not_read"
+	OutsideDirectory     Code = "outside_directory"
+	LinkedNotWritten     Code = "linked_not_written"
+	LinkedNotRead        Code = "linked_not_read"
+	LinkLeadsOut         Code = "link_leads_out"
+	HoldsDirectory       Code = "holds_directory"
+	HoldsService         Code = "holds_service"
+	NotCopied            Code = "not_copied"
+	CopyMayNotRead       Code = "copy_may_not_read"
+	CopyNotRegular       Code = "copy_not_regular"
+	CopyLeadsOut         Code = "copy_leads_out"
+	HidesCredential      Code = "hides_credential"
+	DirectoryReplaced    Code = "directory_replaced"
+	DirectoryMoved       Code = "directory_moved"
+	FilesChanged         Code = "files_changed"
+	ShuttingDown         Code = "shutting_down"
+	RunsFull             Code = "runs_full"
+	RunsFullForOne       Code = "runs_full_for_one"
+	CallImpossible       Code = "call_impossible"
+	CallUnpermitted      Code = "call_unpermitted"
+	ApprovalDeclined     Code = "approval_declined"
+	ApprovalExpired      Code = "approval_expired"
+	ApprovalCancelled    Code = "approval_cancelled"
+	ToolsOff             Code = "tools_off"
+	CallChanged          Code = "call_changed"
+	FileChangedApproved  Code = "file_changed_approved"
+	FilesChangedApproved Code = "files_changed_approved"
+	AuditUnwritable      Code = "audit_unwritable"
+	IndexUnreadable      Code = "index_unreadable"
+	SpaceUsedUp          Code = "space_used_up"
+	DiskReserved         Code = "disk_reserved"
+	SkillChanged         Code = "skill_changed"
+	SkillUnaccepted      Code = "skill_unaccepted"
+	ScheduleElsewhere    Code = "schedule_elsewhere"
+	ScheduleNowhere      Code = "schedule_nowhere"
+	ScheduleOutside      Code = "schedule_outside"
+	SchedulePeople       Code = "schedule_people"
+	ScheduleMade         Code = "schedule_made"
+	ScheduleFullForOne   Code = "schedule_full_for_one"
+	ScheduleFull         Code = "schedule_full"
+	TaskOfOther          Code = "task_of_other"
 
 	// Why an address is refused.
 	URLRefused          Code = "url_refused"
@@ -233,6 +256,7 @@ const (
 	SandboxReading   Code = "sandbox_reading"
 	SandboxLinux     Code = "sandbox_linux"
 	SandboxHelper    Code = "sandbox_helper"
+	SandboxOff       Code = "sandbox_off"
 
 	// What is wrong with the database, and what to do.
 	DiskFull         Code = "disk_full"
@@ -248,16 +272,39 @@ const (
 	DatabaseLost     Code = "database_lost"
 
 	// Why something with an MCP server does not work.
-	ServerTaken      Code = "server_taken"
-	URLFollowed      Code = "url_followed"
-	ServerConfigured Code = "server_configured"
-	SignInUnasked    Code = "sign_in_unasked"
-	SignInUnwanted   Code = "sign_in_unwanted"
-	SignInWaits      Code = "sign_in_waits"
-	ServerBusy       Code = "server_busy"
-	ProgramMissing   Code = "program_missing"
-	ServiceStops     Code = "service_stops"
-	ServerUnapproved Code = "server_unapproved"
+	ServerTaken        Code = "server_taken"
+	URLFollowed        Code = "url_followed"
+	ServerConfigured   Code = "server_configured"
+	SignInUnasked      Code = "sign_in_unasked"
+	SignInUnwanted     Code = "sign_in_unwanted"
+	SignInWaits        Code = "sign_in_waits"
+	ServerBusy         Code = "server_busy"
+	ProgramMissing     Code = "program_missing"
+	ServiceStops       Code = "service_stops"
+	ServerUnapproved   Code = "server_unapproved"
+	OfThisServer       Code = "of_this_server"
+	ServerToolDenied   Code = "server_tool_denied"
+	ServerToolUnlisted Code = "server_tool_unlisted"
+	ServerCallsFull    Code = "server_calls_full"
+	ServerScopeless    Code = "server_scopeless"
+	ServerToolOther    Code = "server_tool_other"
+	ServerMoved        Code = "server_moved"
+	ServersFull        Code = "servers_full"
+	ServerPrivate      Code = "server_private"
+	SignInPort         Code = "sign_in_port"
+	SignInAddress      Code = "sign_in_address"
+	ProgramUnstarted   Code = "program_unstarted"
+	ProgramsFromChat   Code = "programs_from_chat"
+	ProgramsNone       Code = "programs_none"
+	ProgramsListed     Code = "programs_listed"
+	ProgramUnnamed     Code = "program_unnamed"
+	ProgramPath        Code = "program_path"
+	ProgramUnlisted    Code = "program_unlisted"
+	ServerUnnamed      Code = "server_unnamed"
+	ServerNameLong     Code = "server_name_long"
+	ServerNameForm     Code = "server_name_form"
+	CallerMissing      Code = "caller_missing"
+	CallerUnprintable  Code = "caller_unprintable"
 )
 
 // english returns the sentences of all codes. %s are the arguments, in their order; {of} is the reason inside it, {:of} the same
@@ -416,33 +463,56 @@ func english() map[Code]string {
 		HintClosed:          "it stays within the server",
 
 		// Why a stage or a tool refuses a call.
-		ToolNotGiven:      "The tool %s was not given to the sub-agent %s.",
-		AgentDelegates:    "A sub-agent cannot delegate: %s is not a tool of %s.",
-		NoConversation:    "There is no conversation here in which a sub-agent could work.",
-		ToolFails:         "The tool %s is blocked for %s more min because it failed too often ({of}).",
-		CallsFailed:       "%s of the last %s calls failed, the last one with %s",
-		NobodyToAsk:       "This call needs the approval of a person, and nobody can be asked here.",
-		JudgeRefused:      "This call was refused by the safety check.",
-		JudgeAbsent:       "The safety check could not be made, so this call was not run.",
-		OffLimits:         "%s is off limits: files are reached only in {}",
-		MayNotRead:        "%s may not be read here",
-		OutsideDirectory:  "%s is outside the working directory: only files inside it can be sent",
-		LinkedNotWritten:  "%s has several names (hard links) and is not written",
-		LinkedNotRead:     "%s has several names (hard links), one of which may not be read here",
-		LinkLeadsOut:      "%s is a link that would lead out of the allowed places",
-		HoldsDirectory:    "%s is a working directory or holds one; it cannot be {}",
-		HoldsService:      "%s holds files of this service; it cannot be {}",
-		NotCopied:         "%s is not copied: {of}",
-		CopyMayNotRead:    "it may not be read here",
-		CopyNotRegular:    "not a regular file",
-		CopyLeadsOut:      "a link that would lead out of the allowed places",
-		HidesCredential:   "%s is not changed: %s stands for a credential that was hidden from you, and writing it would destroy what is really there",
-		DirectoryReplaced: "the working directory or an allowed path was replaced by a link",
-		DirectoryMoved:    "the working directory or an allowed path moved during the call",
-		FilesChanged:      "the command was not run: the files changed, and what it may not read can no longer be kept away from it",
-		ShuttingDown:      "the bot is shutting down: no new background runs",
-		RunsFull:          "%s background runs are active, which is the limit",
-		RunsFullForOne:    "%s background runs of this person are active, which is the limit; the rest is for other people",
+		ToolNotGiven:         "The tool %s was not given to the sub-agent %s.",
+		AgentDelegates:       "A sub-agent cannot delegate: %s is not a tool of %s.",
+		NoConversation:       "There is no conversation here in which a sub-agent could work.",
+		ToolFails:            "The tool %s is blocked for %s more min because it failed too often ({of}).",
+		CallsFailed:          "%s of the last %s calls failed, the last one with %s",
+		NobodyToAsk:          "This call needs the approval of a person, and nobody can be asked here.",
+		JudgeRefused:         "This call was refused by the safety check.",
+		JudgeAbsent:          "The safety check could not be made, so this call was not run.",
+		OffLimits:            "%s is off limits: files are reached only in {}",
+		MayNotRead:           "%s may not be read here",
+		OutsideDirectory:     "%s is outside the working directory: only files inside it can be sent",
+		LinkedNotWritten:     "%s has several names (hard links) and is not written",
+		LinkedNotRead:        "%s has several names (hard links), one of which may not be read here",
+		LinkLeadsOut:         "%s is a link that would lead out of the allowed places",
+		HoldsDirectory:       "%s is a working directory or holds one; it cannot be {}",
+		HoldsService:         "%s holds files of this service; it cannot be {}",
+		NotCopied:            "%s is not copied: {of}",
+		CopyMayNotRead:       "it may not be read here",
+		CopyNotRegular:       "not a regular file",
+		CopyLeadsOut:         "a link that would lead out of the allowed places",
+		HidesCredential:      "%s is not changed: %s stands for a credential that was hidden from you, and writing it would destroy what is really there",
+		DirectoryReplaced:    "the working directory or an allowed path was replaced by a link",
+		DirectoryMoved:       "the working directory or an allowed path moved during the call",
+		FilesChanged:         "the command was not run: the files changed, and what it may not read can no longer be kept away from it",
+		ShuttingDown:         "the bot is shutting down: no new background runs",
+		RunsFull:             "%s background runs are active, which is the limit",
+		RunsFullForOne:       "%s background runs of this person are active, which is the limit; the rest is for other people",
+		CallImpossible:       "%s",
+		CallUnpermitted:      "This call was not permitted.",
+		ApprovalDeclined:     "The user declined this call.",
+		ApprovalExpired:      "Nobody decided in time whether this call may run, so it did not.",
+		ApprovalCancelled:    "The question about this call was cancelled.",
+		ToolsOff:             "Tools are switched off here.",
+		CallChanged:          "This call did not run: %s changed after it was permitted.",
+		FileChangedApproved:  "nothing was done: %s changed just after a person had approved what would be done to it",
+		FilesChangedApproved: "the command was not run: its files changed just after a person had approved what it would do to them",
+		AuditUnwritable:      "The audit log cannot be written at the moment, and nothing is run without a record.",
+		IndexUnreadable:      "none of the directories of [index] paths may be read in this conversation",
+		SpaceUsedUp:          "the files of this conversation may take %s (workspaces.max_bytes), and there is no room for that",
+		DiskReserved:         "the disk is almost full: %s stay free for the bot (workspaces.reserve_bytes)",
+		SkillChanged:         "The skill %s has changed since it was accepted, so it cannot be used.",
+		SkillUnaccepted:      "The skill %s cannot be used: no admin has accepted it as it is now.",
+		ScheduleElsewhere:    "tasks can be scheduled in Telegram only: here nobody would run them",
+		ScheduleNowhere:      "nothing can be scheduled from here: there is no conversation that a task could run in",
+		ScheduleOutside:      "nothing can be scheduled in chats that the bot is not a member of",
+		SchedulePeople:       "only people can schedule tasks",
+		ScheduleMade:         "runs of tasks have made %s tasks of this person, which is the most; the person can ask for more",
+		ScheduleFullForOne:   "this person has %s scheduled tasks, which is the most that one person may have",
+		ScheduleFull:         "there are %s scheduled tasks, which is the most (scheduler.max_tasks)",
+		TaskOfOther:          "the task %s belongs to %s; only they or an admin of the bot can cancel it",
 
 		// Why an address is refused.
 		URLRefused:          "The URL is not allowed.",
@@ -492,6 +562,7 @@ func english() map[Code]string {
 		SandboxReading:   "commands that only read ask like others",
 		SandboxLinux:     "only Linux has one, this is %s",
 		SandboxHelper:    "this program is not set up as its own helper",
+		SandboxOff:       `tools.shell.sandbox is "off"`,
 
 		// What is wrong with the database, and what to do.
 		DiskFull:         "the disk is full; free some space, nothing was stored",
@@ -507,15 +578,38 @@ func english() map[Code]string {
 		DatabaseLost:     "the connection to the database was lost",
 
 		// Why something with an MCP server does not work.
-		ServerTaken:      "there is a server %s already; /mcp remove %s takes it away",
-		URLFollowed:      "nothing may follow the URL",
-		ServerConfigured: "it is in the configuration; remove it there",
-		SignInUnasked:    "nobody began this sign-in",
-		SignInUnwanted:   "it requires no sign-in; oauth.enabled in its configuration enables that",
-		SignInWaits:      "a sign-in to %s is waiting already; open the link that was sent",
-		ServerBusy:       "server %s is being changed at this moment; try again",
-		ProgramMissing:   "command %s was not found in PATH; install it or correct the configuration",
-		ServiceStops:     "the service is stopping",
-		ServerUnapproved: "it was not approved: {}",
+		ServerTaken:        "there is a server %s already; /mcp remove %s takes it away",
+		URLFollowed:        "nothing may follow the URL",
+		ServerConfigured:   "it is in the configuration; remove it there",
+		SignInUnasked:      "nobody began this sign-in",
+		SignInUnwanted:     "it requires no sign-in; oauth.enabled in its configuration enables that",
+		SignInWaits:        "a sign-in to %s is waiting already; open the link that was sent",
+		ServerBusy:         "server %s is being changed at this moment; try again",
+		ProgramMissing:     "command %s was not found in PATH; install it or correct the configuration",
+		ServiceStops:       "the service is stopping",
+		ServerUnapproved:   "it was not approved: {}",
+		OfThisServer:       "server %s: {of}",
+		ServerToolDenied:   "the policy of this server denies the tool %s",
+		ServerToolUnlisted: "the policy of this server does not list the tool %s",
+		ServerCallsFull:    "too many calls of the server %s within a minute; the next is possible in %s",
+		ServerScopeless:    "the server %s has one connection per %s, and this call has none",
+		ServerToolOther:    "the tool %s is another one for this person than the one that was offered; it is not called",
+		ServerMoved:        "the server %s wants to be reached at another address (%s); only the configured one is used",
+		ServersFull:        "the limit of servers that may be added is reached (%s of %s); remove one first",
+		ServerPrivate:      `server %s: {of} A server on this machine or in the local network needs trust_level = "trusted" in the configuration.`,
+		SignInPort:         "port %s of this machine, which the sign-in to %s comes back to, cannot be used; another sign-in may be waiting on it: end that, or set oauth.callback_port to another port or to 0",
+		SignInAddress:      "the server %s names an address for the sign-in that may not be used{:of}",
+		ProgramUnstarted:   "the program %s of server %s could not be started",
+		ProgramsFromChat:   "programs are not started from the chat: mcp.chat_commands is false",
+		ProgramsNone:       "nothing is permitted: mcp.allowed_commands is empty",
+		ProgramsListed:     "permitted are %s (mcp.allowed_commands)",
+		ProgramUnnamed:     "no command is given; {of}",
+		ProgramPath:        "command %s has a path in it: write the bare name of a program, it is looked up in PATH; {of}",
+		ProgramUnlisted:    "command %s is not allowed; {of}",
+		ServerUnnamed:      "a server needs an id",
+		ServerNameLong:     "server id %s is %s bytes long; the limit is %s",
+		ServerNameForm:     "server id %s: use letters, digits, _ . and - only",
+		CallerMissing:      `%s needs the id of a caller and there is none: set scope to "session" or "caller"`,
+		CallerUnprintable:  "%s: the caller's id %s may hold printable ASCII characters only",
 	}
 }

@@ -351,7 +351,7 @@ func failed(err error) bool {
 		return false
 	}
 	e := tools.AsError(err)
-	if e.Denied || e.Mistake || (!e.Category.Transient() && e.Category != tools.PermanentFailure) {
+	if e.Denied() || e.Mistake || (!e.Category.Transient() && e.Category != tools.PermanentFailure) {
 		return false
 	}
 	for _, world := range []error{

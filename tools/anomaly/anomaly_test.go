@@ -143,7 +143,7 @@ func (s *setup) play(ctx context.Context, tool, calls string) (ran int) {
 		case 'f':
 			res, err = nil, tools.Errorf(tools.ServerError, "broken")
 		case 'b':
-			res, err = nil, &tools.Error{Category: tools.PolicyBlocked, Message: "no", Denied: true}
+			res, err = nil, &tools.Error{Category: tools.PolicyBlocked, Message: "no", Reason: reason.Plain("no")}
 		}
 		ok, _ := s.run(ctx, tool, res, err)
 		if !ok {
@@ -219,7 +219,7 @@ func TestWhatFails(t *testing.T) {
 		{"a system error", nil, syscall.ECONNREFUSED, true},
 		{"a command that exits with 1", &tools.Result{Error: true, ExitCode: &one}, nil, false},
 		{"policy", nil, own(tools.PolicyBlocked, nil), false},
-		{"a refusal that calls itself permanent", nil, &tools.Error{Category: tools.PermanentFailure, Denied: true}, false},
+		{"a refusal that calls itself permanent", nil, &tools.Error{Category: tools.PermanentFailure, Reason: reason.New(reason.PolicyDenies)}, false},
 		{"a question", nil, &tools.Pending{}, false},
 		{"confirmation", nil, own(tools.ConfirmationRequired, nil), false},
 		{"cancelled", nil, context.Canceled, false},
@@ -274,7 +274,7 @@ func TestBlock(t *testing.T) {
 	}
 	ran, err := s.run(t.Context(), "fetch", &tools.Result{}, nil)
 	e := tools.AsError(err)
-	if ran || e.Category != tools.PolicyBlocked || !e.Denied || e.Retryable || !strings.Contains(e.Message, want.Reason.String()) || !strings.Contains(e.Suggestion, "/tools unblock fetch") {
+	if ran || e.Category != tools.PolicyBlocked || !e.Denied() || e.Retryable || !strings.Contains(e.Message, want.Reason.String()) || !strings.Contains(e.Suggestion, "/tools unblock fetch") {
 		t.Errorf("ran %t, error %+v", ran, e)
 	}
 	if err := s.gate(t.Context(), "fetch"); tools.AsError(err).Message != e.Message {

@@ -95,10 +95,7 @@ func New(lookup Lookup, previewer Previewer) tools.Middleware {
 				}
 				return next(ctx, call)
 			default: // without a decision there is no permission
-				return nil, &tools.Error{
-					Category: tools.PolicyBlocked, Message: "This call was not permitted.",
-					Denied: true,
-				}
+				return nil, tools.Refused(reason.New(reason.CallUnpermitted), "")
 			}
 		}
 	}
@@ -283,22 +280,17 @@ func anywhere(e tools.Effect) tools.Effect {
 func refused(state State) *tools.Error {
 	switch state {
 	case Denied:
-		return &tools.Error{
-			Category: tools.PolicyBlocked, Denied: true,
-			Message:    "The user declined this call.",
-			Suggestion: "Do not repeat it. Ask the user how to go on, or do it another way.",
-		}
+		return tools.Refused(
+			reason.New(reason.ApprovalDeclined), "Do not repeat it. Ask the user how to go on, or do it another way.",
+		)
 	case Expired:
-		return &tools.Error{
-			Category: tools.PolicyBlocked, Denied: true,
-			Message:    "Nobody decided in time whether this call may run, so it did not.",
-			Suggestion: "Go on without it, and tell the user what still needs a decision.",
-		}
+		return tools.Refused(
+			reason.New(reason.ApprovalExpired), "Go on without it, and tell the user what still needs a decision.",
+		)
 	default:
-		return &tools.Error{
-			Category: tools.Cancelled, Denied: true,
-			Message: "The question about this call was cancelled.",
-		}
+		e := tools.Refused(reason.New(reason.ApprovalCancelled), "")
+		e.Category = tools.Cancelled
+		return e
 	}
 }
 

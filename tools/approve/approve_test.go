@@ -89,7 +89,7 @@ func TestStates(t *testing.T) {
 				if c.Trail.ApprovedBy != "" {
 					t.Errorf("approved by %q", c.Trail.ApprovedBy)
 				}
-			case !errors.As(err, &e) || e.Category != tc.category || e.Denied != tc.denied || e.Message != tc.message:
+			case !errors.As(err, &e) || e.Category != tc.category || e.Denied() != tc.denied || e.Message != tc.message:
 				t.Errorf("got %+v", err)
 			}
 		})
@@ -125,7 +125,7 @@ func TestNobodyToAsk(t *testing.T) {
 	t.Parallel()
 	ran, err := walk(t, nil, asked())
 	var e *tools.Error
-	if ran || !errors.As(err, &e) || e.Category != tools.PolicyBlocked || !e.Denied {
+	if ran || !errors.As(err, &e) || e.Category != tools.PolicyBlocked || !e.Denied() {
 		t.Errorf("ran %t, %v", ran, err)
 	}
 }
@@ -138,7 +138,7 @@ func TestAlone(t *testing.T) {
 	alone.Origin.Alone = true
 	ran, err := walk(t, &toolstest.Lookup{}, alone)
 	var e *tools.Error
-	if ran || !errors.As(err, &e) || !e.Denied || !strings.Contains(e.Message, "nobody can be asked") {
+	if ran || !errors.As(err, &e) || !e.Denied() || !strings.Contains(e.Message, "nobody can be asked") {
 		t.Errorf("ran %t, %v", ran, err)
 	}
 	var lookup toolstest.Lookup

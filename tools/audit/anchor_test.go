@@ -276,7 +276,7 @@ func TestRequired(t *testing.T) {
 			if refused := err != nil; refused != required || !refused && text != "done" {
 				t.Errorf("required %t, read only %t: %q, %v", required, readOnly, text, err)
 			}
-			if e := tools.AsError(err); required && (e.Category != tools.PolicyBlocked || !e.Denied || !strings.Contains(e.Message, "audit log")) {
+			if e := tools.AsError(err); required && (e.Category != tools.PolicyBlocked || !e.Denied() || !strings.Contains(e.Message, "audit log")) {
 				t.Errorf("the model is told %+v", e)
 			}
 		}

@@ -29,6 +29,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -235,12 +236,12 @@ func mayChange(call *tools.Call) bool {
 
 // unrecordedError returns the error for a call that could not be recorded.
 func unrecordedError(err error) *tools.Error {
-	return &tools.Error{
-		Category: tools.PolicyBlocked, Denied: true,
-		Message:    "The audit log cannot be written at the moment, and nothing is run without a record.",
-		Suggestion: "Tell the person that an admin has to look at the audit log of this service; do not try other tools.",
-		Err:        err,
-	}
+	e := tools.Refused(
+		reason.New(reason.AuditUnwritable),
+		"Tell the person that an admin has to look at the audit log of this service; do not try other tools.",
+	)
+	e.Err = err
+	return e
 }
 
 // Record writes the lines of a call that ended with res and err: first its requests, then the call. The stage does this

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/audit"
 	"github.com/zephbot/zephbot/tools/toolstest"
@@ -188,12 +189,12 @@ func TestOutcome(t *testing.T) {
 		{name: "exit code", res: &tools.Result{Error: true, ExitCode: &three}, want: map[string]any{"type": "error", "reason": "exit code 3"}},
 		{name: "killed", res: &tools.Result{Error: true}, want: map[string]any{"type": "error"}},
 		{name: "rollback", res: &tools.Result{Error: true, ExitCode: &three}, rolledBack: true, want: map[string]any{"type": "rollback"}},
-		{name: "policy", err: &tools.Error{Category: tools.PolicyBlocked, Message: "no", Denied: true}, want: map[string]any{"type": "blocked", "reason": "no"}, category: "policy_blocked"},
-		{name: "quota", err: &tools.Error{Category: tools.RateLimited, Message: "later", Denied: true}, want: map[string]any{"type": "blocked", "reason": "later"}, category: "rate_limited"},
+		{name: "policy", err: &tools.Error{Category: tools.PolicyBlocked, Message: "no", Reason: reason.Plain("no")}, want: map[string]any{"type": "blocked", "reason": "no"}, category: "policy_blocked"},
+		{name: "quota", err: &tools.Error{Category: tools.RateLimited, Message: "later", Reason: reason.Plain("later")}, want: map[string]any{"type": "blocked", "reason": "later"}, category: "rate_limited"},
 		{name: "bad arguments", err: tools.Errorf(tools.InvalidParameters, "missing hunter2"), want: map[string]any{"type": "error", "reason": "missing ***"}, category: "invalid_parameters"},
 		{name: "timeout", err: context.DeadlineExceeded, want: map[string]any{"type": "timeout", "reason": "the call took too long"}, category: "timeout"},
 		{name: "cancelled", err: context.Canceled, want: map[string]any{"type": "cancelled", "reason": "the call was cancelled"}, category: "cancelled"},
-		{name: "question cancelled", err: &tools.Error{Category: tools.Cancelled, Message: "dropped", Denied: true}, want: map[string]any{"type": "cancelled", "reason": "dropped"}, category: "cancelled"},
+		{name: "question cancelled", err: &tools.Error{Category: tools.Cancelled, Message: "dropped", Reason: reason.Plain("dropped")}, want: map[string]any{"type": "cancelled", "reason": "dropped"}, category: "cancelled"},
 		{name: "pending", err: fmt.Errorf("wrapped: %w", &tools.Pending{})},
 		{name: "probed", err: tools.ErrProbed},
 	} {
@@ -239,7 +240,7 @@ func TestDeniedProbeLeavesNoLine(t *testing.T) {
 	}
 	c := call(1)
 	c.Probe = true
-	denied := &tools.Error{Category: tools.PolicyBlocked, Denied: true}
+	denied := &tools.Error{Category: tools.PolicyBlocked, Reason: reason.New(reason.PolicyDenies)}
 	_, err = l.Middleware(func(context.Context, *tools.Call) (*tools.Result, error) { return nil, denied })(t.Context(), c)
 	if !errors.Is(err, denied) || out.Len() > 0 {
 		t.Errorf("got %v and %q", err, out.String())

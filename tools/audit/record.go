@@ -201,7 +201,7 @@ func (l *Log) classifyOutcome(t *tools.Trail, res *tools.Result, err error) *out
 	switch {
 	case e.Category == tools.Cancelled:
 		o.Type = "cancelled"
-	case e.Denied, e.Category == tools.PolicyBlocked, e.Category == tools.ConfirmationRequired:
+	case e.Denied(), e.Category == tools.PolicyBlocked, e.Category == tools.ConfirmationRequired:
 		o.Type = "blocked"
 	case e.Category == tools.Timeout:
 		o.Type = "timeout"

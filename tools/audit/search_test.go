@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/audit"
 )
@@ -40,7 +41,7 @@ func history(t *testing.T) (logs []string) {
 		}
 		var failed error
 		if i%5 == 0 {
-			failed = &tools.Error{Category: tools.PolicyBlocked, Message: "no", Denied: true}
+			failed = &tools.Error{Category: tools.PolicyBlocked, Message: "no", Reason: reason.Plain("no")}
 		}
 		args, _ := json.Marshal(map[string]string{"n": fmt.Sprint(i), "long": strings.Repeat("x", 400)})
 		res := &tools.Result{}

@@ -503,7 +503,7 @@ func TestAttackChangedBeforeTheRun(t *testing.T) {
 			continue
 		}
 		var e *tools.Error
-		if !errors.As(err, &e) || e.Category != tools.PolicyBlocked || !e.Denied || !strings.Contains(e.Message, "deploy.sh changed") || started {
+		if !errors.As(err, &e) || e.Category != tools.PolicyBlocked || !e.Denied() || !strings.Contains(e.Message, "deploy.sh changed") || started {
 			t.Errorf("%s: %v, started %t", name, err, started)
 		}
 	}

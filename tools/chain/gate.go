@@ -218,7 +218,7 @@ func (g *gate) bindFiles(ctx context.Context, call *tools.Call, request *policy.
 // control it, how to evade them.
 func refuseDenied() *tools.Error {
 	return &tools.Error{
-		Category: tools.PolicyBlocked, Denied: true,
+		Category: tools.PolicyBlocked, Reason: reason.New(reason.PolicyDenies),
 		Message:    "This call is denied by policy.",
 		Suggestion: "Do not try the same thing in another form. Find another way, or tell the user what you could not do.",
 	}

@@ -84,7 +84,7 @@ func TestDecision(t *testing.T) {
 				return
 			}
 			var e *tools.Error
-			if !errors.As(err, &e) || e.Category != tools.PolicyBlocked || !e.Denied || e.Message != "This call is denied by policy." {
+			if !errors.As(err, &e) || e.Category != tools.PolicyBlocked || !e.Denied() || e.Message != "This call is denied by policy." {
 				t.Fatalf("got %+v", err)
 			}
 			if text := tools.Feedback(err); strings.Contains(text, "secret") || strings.Contains(text, "rule") {
@@ -185,7 +185,7 @@ func TestRefusals(t *testing.T) {
 			c.Tools = tools.Only(func(string) bool { return !tc.hidden })
 			_, err := chain.NewGate(r, tc.options)(runNothing)(t.Context(), c)
 			var e *tools.Error
-			if !errors.As(err, &e) || e.Category != tc.category || e.Denied != tc.denied || e.Message != tc.message {
+			if !errors.As(err, &e) || e.Category != tc.category || e.Denied() != tc.denied || e.Message != tc.message {
 				t.Errorf("got %+v", err)
 			}
 			if c.Trail.Effect == "allow" || c.Trail.Effect == "ask" {

@@ -59,7 +59,7 @@ func (o QuotaOptions) countOf(call *tools.Call) (int, string) {
 func (o QuotaOptions) refuseOverQuota(call *tools.Call) *tools.Error {
 	_, unit := o.countOf(call)
 	return &tools.Error{
-		Category: tools.PolicyBlocked, Denied: true,
+		Category: tools.PolicyBlocked, Reason: reason.New(reason.CallsUsedUp),
 		Message:    fmt.Sprintf("quota_blocked: a person may use %d %s in one conversation, and they are used up; the call did not run.", max(o.Max, 0), unit),
 		Suggestion: "Call no more tools. Answer with what you have, and tell the user that /clear empties the conversation and resets this limit.",
 	}

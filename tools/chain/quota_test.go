@@ -68,7 +68,7 @@ func TestPlaces(t *testing.T) {
 func refusal(t *testing.T, err error, call *tools.Call, limit string) {
 	t.Helper()
 	e, ok := errors.AsType[*tools.Error](err)
-	if !ok || e.Category != tools.PolicyBlocked || !e.Denied || e.Retryable {
+	if !ok || e.Category != tools.PolicyBlocked || !e.Denied() || e.Retryable {
 		t.Fatalf("error %+v", err)
 	}
 	if !strings.HasPrefix(e.Message, "quota_blocked:") || !strings.Contains(e.Message, limit) || !strings.Contains(e.Suggestion, "/clear") {

@@ -192,7 +192,7 @@ func resetTrail(trail *tools.Trail, before tools.Trail) {
 // isTransient reports whether the failure may be temporary. A refusal never is, whatever its category.
 func isTransient(err error) bool {
 	e := tools.AsError(err)
-	return e.Category.Transient() && !e.Denied
+	return e.Category.Transient() && !e.Denied()
 }
 
 // retryAfter returns how long the other side asks us to wait, according to the error; 0 = not specified.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/chain"
 	"github.com/zephbot/zephbot/tools/toolstest"
@@ -120,7 +121,7 @@ func TestWhatIsRepeated(t *testing.T) {
 		{name: "permanent at last", errs: []error{network, passing(tools.PermanentFailure)}, attempts: 2, category: tools.PermanentFailure, message: "It did not work (tried 2 times)"},
 		{name: "model's mistake", errs: []error{passing(tools.InvalidParameters)}, attempts: 1, category: tools.InvalidParameters, message: "It did not work."},
 		{name: "cancelled", errs: []error{context.Canceled}, attempts: 1, category: tools.Cancelled, message: "the call was cancelled"},
-		{name: "refused", errs: []error{&tools.Error{Category: tools.RateLimited, Denied: true, Message: "No."}}, attempts: 1, category: tools.RateLimited, message: "No."},
+		{name: "refused", errs: []error{&tools.Error{Category: tools.RateLimited, Message: "No.", Reason: reason.Plain("No.")}}, attempts: 1, category: tools.RateLimited, message: "No."},
 		{name: "a tool that changes something", def: func(d *tools.Definition) { d.ReadOnly = false }, errs: []error{network}, attempts: 1, category: tools.NetworkError, message: "It did not work."},
 		{name: "a server that only says so", def: func(d *tools.Definition) { d.Server = "s" }, errs: []error{network}, attempts: 1, category: tools.NetworkError, message: "It did not work."},
 		{name: "a trusted server", def: func(d *tools.Definition) { d.Server, d.Trusted = "s", true }, errs: []error{network}, attempts: 2},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/audit"
 )
@@ -58,11 +59,10 @@ func checkUnchanged(ctx context.Context, call *tools.Call) error {
 	if len(changed) == 0 {
 		return nil
 	}
-	return &tools.Error{
-		Category: tools.PolicyBlocked, Denied: true,
-		Message:    "This call did not run: " + strings.Join(changed, ", ") + " changed after it was permitted.",
-		Suggestion: "Make sure that nothing else writes there, then make the call again.",
-	}
+	return tools.Refused(
+		reason.New(reason.CallChanged, strings.Join(changed, ", ")),
+		"Make sure that nothing else writes there, then make the call again.",
+	)
 }
 
 func notStarted(ctx context.Context, err error) error {

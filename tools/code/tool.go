@@ -10,6 +10,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -158,11 +159,7 @@ func (x *Index) runSearch(ctx context.Context, call *tools.Call, in searchArgs) 
 		s.roots = append(s.roots, x.loadRoot(path))
 	}
 	if len(s.roots) == 0 {
-		return nil, &tools.Error{
-			Category:   tools.PolicyBlocked,
-			Message:    "none of the directories of [index] paths may be read in this conversation",
-			Suggestion: "Use grep and find_path in the working directory.", Denied: true,
-		}
+		return nil, tools.Refused(reason.New(reason.IndexUnreadable), "Use grep and find_path in the working directory.")
 	}
 	if err := s.runLayers(); err != nil {
 		return nil, err

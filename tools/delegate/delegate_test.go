@@ -61,7 +61,7 @@ func TestNowhere(t *testing.T) {
 	t.Parallel()
 	d := tool(t)
 	_, err := d.Run(t.Context(), toolstest.Call(delegate.Name, `{"task":"look"}`))
-	if e := tools.AsError(err); e.Category != tools.PolicyBlocked || !e.Denied || !strings.Contains(e.Message, "no conversation") {
+	if e := tools.AsError(err); e.Category != tools.PolicyBlocked || !e.Denied() || !strings.Contains(e.Message, "no conversation") {
 		t.Errorf("%+v", e)
 	}
 }

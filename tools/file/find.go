@@ -87,7 +87,7 @@ func (in findArgs) splitPattern() (base, pattern string) {
 
 func isRefused(err error) bool {
 	var e *tools.Error
-	return errors.As(err, &e) && e.Denied
+	return errors.As(err, &e) && e.Denied()
 }
 
 func (in findArgs) checkArgs() error {

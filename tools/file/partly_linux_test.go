@@ -43,7 +43,7 @@ func TestPartOfIt(t *testing.T) {
 		t.Fatal(back)
 	}
 	e := tools.AsError(err)
-	if err == nil || e.Category != tools.PermanentFailure || !e.Begun || e.Denied || !strings.Contains(e.Message, "only a part") {
+	if err == nil || e.Category != tools.PermanentFailure || !e.Begun || e.Denied() || !strings.Contains(e.Message, "only a part") {
 		t.Errorf("%+v", e)
 	}
 	if _, err := os.Stat(whole); err != nil || b.exists("dir/a") {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -41,11 +42,10 @@ func (s *scope) asShown(call *tools.Call, places ...place) error {
 	}
 	for i, p := range places {
 		if len(call.Shown) != len(now) || call.Shown[i].Path != now[i].Path || call.Shown[i].Before != now[i].Before {
-			return &tools.Error{
-				Category: tools.PolicyBlocked, Denied: true,
-				Message:    fmt.Sprintf("nothing was done: %s changed just after a person had approved what would be done to it", quoteName(p.given)),
-				Suggestion: "Make the call again, so that the person is asked about the file as it is now.",
-			}
+			return tools.Refused(
+				reason.New(reason.FileChangedApproved, quoteName(p.given)),
+				"Make the call again, so that the person is asked about the file as it is now.",
+			)
 		}
 	}
 	return nil

@@ -71,7 +71,7 @@ func TestAttackChangedAfterApproval(t *testing.T) {
 				switch {
 				case !changed && err != nil:
 					t.Errorf("as shown: %v", err)
-				case changed && (err == nil || !tools.AsError(err).Denied || !strings.Contains(err.Error(), "nothing was done")):
+				case changed && (err == nil || !tools.AsError(err).Denied() || !strings.Contains(err.Error(), "nothing was done")):
 					t.Errorf("changed: %v", err)
 				}
 			}

@@ -34,7 +34,7 @@ func TestCalls(t *testing.T) {
 		t.Errorf("arguments against the schema: %+v, %v", res, err)
 	}
 	_, trail, err = b.call(t, "srv:env", `{"text":"x"}`)
-	if c, te := code(t, err); c != guard.PolicyBlocked || !te.Denied || trail.MCPErrorCode != "policy_blocked" {
+	if c, te := code(t, err); c != guard.PolicyBlocked || !te.Denied() || trail.MCPErrorCode != "policy_blocked" {
 		t.Errorf("got %s, %+v", c, te)
 	}
 	b.want(t, "srv:meta", `{}`, "telegram:42")

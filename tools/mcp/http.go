@@ -19,6 +19,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/zephbot/zephbot/policy/netrule"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
@@ -37,21 +38,21 @@ const (
 
 // httpTransport returns the transport of a server on the network.
 func (s *server) httpTransport(c *conn) (sdk.Transport, error) {
-	refuse := func(code guard.Code, err error, text string) error {
-		return &guard.Error{Code: code, Server: s.cfg.ID, Message: "server " + s.cfg.ID + ": " + text, Err: err}
-	}
 	u, err := netrule.CheckURL(s.cfg.URL, netrule.Options{AllowHTTP: true, AllowPrivate: s.cfg.Trust == guard.Trusted})
 	if err != nil {
 		return nil, blockedURL(s.cfg.ID, err)
 	}
 	headers, err := guard.Interpolate(s.cfg.Headers, s.callerOf(c.origin))
 	if err != nil {
-		return nil, refuse(guard.PolicyBlocked, err, err.Error())
+		refused := guard.Refused(s.cfg.ID, "", reason.New(reason.OfThisServer, s.cfg.ID).With(reason.OfError(err)))
+		refused.Err = err
+		return nil, refused
 	}
 	var sign auth.OAuthHandler
 	if s.cfg.OAuth && s.m.o.OAuth != nil {
 		if sign, err = s.m.o.OAuth(s.cfg); err != nil {
-			return nil, refuse(guard.AuthFailure, err, "the sign-in could not be prepared")
+			text := "server " + s.cfg.ID + ": the sign-in could not be prepared"
+			return nil, &guard.Error{Code: guard.AuthFailure, Server: s.cfg.ID, Message: text, Err: err}
 		}
 	}
 	c.web = &roundTripper{
@@ -81,8 +82,8 @@ func blockedURL(id string, err error) *guard.Error {
 	if rule, ok := errors.AsType[*netrule.Error](err); ok {
 		e.Message = "server " + id + ": " + rule.Reason.String()
 		if rule.Kind == netrule.KindPrivate {
-			e.Code = guard.PolicyBlocked
-			e.Message += ` A server on this machine or in the local network needs trust_level = "trusted" in the configuration.`
+			e = guard.Refused(id, "", reason.New(reason.ServerPrivate, id).With(rule.Reason))
+			e.Err = err
 		}
 	}
 	return e
@@ -198,10 +199,8 @@ type roundTripper struct {
 // RoundTrip implements http.RoundTripper.
 func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != t.scheme || !strings.EqualFold(req.URL.Host, t.host) {
-		return nil, &guard.Error{
-			Code: guard.PolicyBlocked, Server: t.c.s.cfg.ID,
-			Message: fmt.Sprintf("the server %s wants to be reached at another address (%s); only the configured one is used", t.c.s.cfg.ID, cutText(req.URL.Host, 80)),
-		}
+		id := t.c.s.cfg.ID
+		return nil, guard.Refused(id, "", reason.New(reason.ServerMoved, id, cutText(req.URL.Host, 80)))
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
 	stop := context.AfterFunc(t.c.life, func() { cancel(context.Cause(t.c.life)) })

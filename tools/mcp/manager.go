@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -195,11 +196,7 @@ func (m *Manager) checkRoom(id string) error {
 		}
 	}
 	if limit := max(m.o.MaxDynamicServers, 0); dynamic >= limit {
-		return &guard.Error{
-			Code: guard.PolicyBlocked, Server: id,
-			Message: fmt.Sprintf("the limit of servers that may be added is reached (%d of %d); remove one first",
-				dynamic, limit),
-		}
+		return guard.Refused(id, "", reason.New(reason.ServersFull, strconv.Itoa(dynamic), strconv.Itoa(limit)))
 	}
 	return nil
 }

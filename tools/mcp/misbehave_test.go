@@ -249,7 +249,7 @@ func TestCallGoesWrong(t *testing.T) {
 			if tc.code != "" && c != tc.code || !strings.Contains(te.Message, tc.want) {
 				t.Errorf("got %s: %s\n%s", c, te.Message, s.log)
 			}
-			if te.Category == tools.PolicyBlocked || te.Category == tools.InvalidParameters || te.Denied {
+			if te.Category == tools.PolicyBlocked || te.Category == tools.InvalidParameters || te.Denied() {
 				t.Errorf("a call that has reached the server is told as one that could not run: %+v", te)
 			}
 			if want := `"mcp_error_code":"` + string(c) + `"`; err != nil && !strings.Contains(s.log.String(), want) {

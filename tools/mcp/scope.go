@@ -9,6 +9,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
@@ -63,11 +64,7 @@ func (s *server) slotKey(origin tools.Origin) (string, *guard.Error) {
 		return "", nil
 	}
 	if key == "" {
-		return "", &guard.Error{
-			Code: guard.PolicyBlocked, Server: s.cfg.ID,
-			Message: fmt.Sprintf("the server %s has one connection per %s, and this call has none", s.cfg.ID,
-				s.cfg.Scope),
-		}
+		return "", guard.Refused(s.cfg.ID, "", reason.New(reason.ServerScopeless, s.cfg.ID, string(s.cfg.Scope)))
 	}
 	return key, nil
 }
@@ -222,11 +219,7 @@ func (c *conn) checkSameTool(t guard.Tool) *guard.Error {
 			Message: "the server does not have the tool " + t.Name + " for this person",
 		}
 	case print != t.Fingerprint:
-		return &guard.Error{
-			Code: guard.PolicyBlocked, Server: c.s.cfg.ID, Tool: t.Name,
-			Message: "the tool " + t.Name +
-				" is another one for this person than the one that was offered; it is not called",
-		}
+		return guard.Refused(c.s.cfg.ID, t.Name, reason.New(reason.ServerToolOther, t.Name))
 	}
 	return nil
 }

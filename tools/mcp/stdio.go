@@ -43,14 +43,13 @@ type process struct {
 // startProcess starts the server's program and returns the transport to it.
 func (s *server) startProcess(ctx context.Context, c *conn) (sdk.Transport, error) {
 	refuse := func(err error) error {
-		return &guard.Error{
-			Code: guard.PolicyBlocked, Server: s.cfg.ID,
-			Message: "server " + s.cfg.ID + ": " + err.Error(), Err: err,
-		}
+		refused := guard.Refused(s.cfg.ID, "", reason.New(reason.OfThisServer, s.cfg.ID).With(reason.OfError(err)))
+		refused.Err = err
+		return refused
 	}
 	o := s.m.o
 	if s.dynamic && !o.ChatCommands {
-		return nil, refuse(errors.New("programs are not started from the chat: mcp.chat_commands is false"))
+		return nil, refuse(reason.Err(reason.ProgramsFromChat))
 	}
 	if err := guard.Command(s.cfg.Command, o.AllowedCommands); err != nil {
 		return nil, refuse(err)
@@ -86,10 +85,9 @@ func (s *server) startProcess(ctx context.Context, c *conn) (sdk.Transport, erro
 	}
 	p, err := s.launchProcess(ctx, c.sandboxSpec(path, dir, env))
 	if err != nil {
-		return nil, &guard.Error{
-			Code: guard.PolicyBlocked, Server: s.cfg.ID,
-			Message: fmt.Sprintf("the program %s of server %s could not be started", s.cfg.Command, s.cfg.ID), Err: err,
-		}
+		refused := guard.Refused(s.cfg.ID, "", reason.New(reason.ProgramUnstarted, s.cfg.Command, s.cfg.ID))
+		refused.Err = err
+		return nil, refused
 	}
 	c.proc = p
 	p.stdout.see = c.tasks.inspectMessage // nobody reads yet, so this does not race

@@ -134,7 +134,7 @@ func TestAsksInVain(t *testing.T) {
 			said := ""
 			if tc.text == "" {
 				c, te := code(t, err)
-				if said = te.Message; c != tc.code || te.Retryable || !te.Begun || te.Denied || te.Category != tools.PermanentFailure {
+				if said = te.Message; c != tc.code || te.Retryable || !te.Begun || te.Denied() || te.Category != tools.PermanentFailure {
 					t.Errorf("got %s, retryable %t: %s", c, te.Retryable, said)
 				}
 			} else if err != nil {

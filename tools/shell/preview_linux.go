@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/shell/layer"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
@@ -198,11 +199,11 @@ func (r *Runner) applyLayer(ctx context.Context, call *tools.Call, ws string) (*
 	case err == nil:
 		return c.toOutcome(), nil
 	case !errors.Is(err, layer.ErrPartly) && (errors.Is(err, layer.ErrChanged) || errors.Is(err, layer.ErrDamaged)):
-		return nil, &tools.Error{
-			Category: tools.PolicyBlocked, Denied: true, Err: err,
-			Message:    "the command was not run: its files changed just after a person had approved what it would do to them",
-			Suggestion: "Run it again, so that the person is asked about the files as they are now.",
-		}
+		e := tools.Refused(
+			reason.New(reason.FilesChangedApproved), "Run it again, so that the person is asked about the files as they are now.",
+		)
+		e.Err = err
+		return nil, e
 	case ctx.Err() != nil && !errors.Is(err, layer.ErrPartly):
 		return nil, tools.AsError(ctx.Err())
 	default:

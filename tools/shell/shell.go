@@ -417,7 +417,7 @@ func (r *Runner) Level(ctx context.Context) sandbox.Level {
 		return *r.level
 	}
 	if r.opts.Sandbox == SandboxOff {
-		return sandbox.Level{Reason: reason.Plain(`tools.shell.sandbox is "off"`)}
+		return sandbox.Level{Reason: reason.New(reason.SandboxOff)}
 	}
 	level := sandbox.Probe(ctx, r.opts.Helper)
 	if ctx.Err() == nil {

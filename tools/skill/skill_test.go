@@ -260,7 +260,7 @@ func TestUse(t *testing.T) {
 	if s.library.Any() || len(s.library.Usable(tools.Origin{})) != 0 {
 		t.Error("a skill can be used that nobody has accepted")
 	}
-	if _, err := s.use("pdf", ""); err == nil || !err.Denied || !strings.Contains(err.Message, "no admin has accepted it") {
+	if _, err := s.use("pdf", ""); err == nil || !err.Denied() || !strings.Contains(err.Message, "no admin has accepted it") {
 		t.Errorf("a skill that nobody accepted: %v", err)
 	}
 	s.decide(t, skill.Refused)
@@ -316,7 +316,7 @@ func TestChange(t *testing.T) {
 	if s.entry(t).State != skill.InUse {
 		t.Fatal("the change was meant to be hidden")
 	}
-	if _, err := s.use("pdf", ""); err == nil || !err.Denied || !strings.Contains(err.Message, "has changed since it was accepted") {
+	if _, err := s.use("pdf", ""); err == nil || !err.Denied() || !strings.Contains(err.Message, "has changed since it was accepted") {
 		t.Errorf("a changed skill: %v", err)
 	}
 	if s.entry(t).State != skill.Changed || s.library.Any() {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/nearest"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -91,11 +92,12 @@ func (l *Library) use(_ context.Context, call *tools.Call, in useArgs) (*tools.R
 	}
 	s, contents, changed := l.fresh(e)
 	if changed != nil {
-		return nil, &tools.Error{
-			Category: tools.PolicyBlocked, Denied: true, Err: changed,
-			Message:    fmt.Sprintf("The skill %s has changed since it was accepted, so it cannot be used.", e.Name),
-			Suggestion: "Do the work without it, or tell the user that an admin has to look at it again with /skills.",
-		}
+		refused := tools.Refused(
+			reason.New(reason.SkillChanged, e.Name),
+			"Do the work without it, or tell the user that an admin has to look at it again with /skills.",
+		)
+		refused.Err = changed
+		return nil, refused
 	}
 	raw := loadedSkill{Name: s.Name, Hash: s.Hash, Dir: s.Dir, File: in.File}
 	if in.File == "" {
@@ -124,11 +126,10 @@ func (l *Library) find(o tools.Origin, name string) (Entry, error) {
 	near, close := nearest.Nearest(name, names)
 	switch {
 	case i >= 0 && !all[i].State.Usable():
-		e = &tools.Error{
-			Category: tools.PolicyBlocked, Denied: true,
-			Message:    fmt.Sprintf("The skill %s cannot be used: no admin has accepted it as it is now.", name),
-			Suggestion: "Do the work without it, or tell the user that an admin can look at it with /skills.",
-		}
+		e = tools.Refused(
+			reason.New(reason.SkillUnaccepted, name),
+			"Do the work without it, or tell the user that an admin can look at it with /skills.",
+		)
 	case close:
 		e.Suggestion = fmt.Sprintf("Did you mean %s?", near)
 	case len(usable) > 0:

@@ -111,7 +111,7 @@ func (c *client) hop(ctx context.Context, call *tools.Call, u *url.URL, hop int)
 		return nil, "", refused(err)
 	}
 	failure := broken(ctx, err)
-	if failure.Denied { // refused by the socket
+	if failure.Denied() { // refused by the socket
 		e.Blocked = blockReason(failure)
 	}
 	return nil, "", failure

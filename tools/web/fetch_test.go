@@ -178,7 +178,7 @@ func TestStatus(t *testing.T) {
 			continue
 		}
 		e := failure(t, err)
-		if e.Category != want || e.Retryable != want.Transient() || e.Denied || !strings.Contains(e.Message, fmt.Sprint(status)) {
+		if e.Category != want || e.Retryable != want.Transient() || e.Denied() || !strings.Contains(e.Message, fmt.Sprint(status)) {
 			t.Errorf("%d: %+v", status, e)
 		}
 	}

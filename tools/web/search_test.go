@@ -181,7 +181,7 @@ func TestSearchGuards(t *testing.T) {
 		return nil, io.EOF
 	}
 	_, c, err := search(t, web.SearchOptions{Backend: web.Tavily, Key: "k", Web: web.Options{Resolver: private, Dial: dial}}, map[string]any{"query": "x"})
-	if e := failure(t, err); !e.Denied || dialed || c.Trail.Egress[0].Blocked != "ssrf" {
+	if e := failure(t, err); !e.Denied() || dialed || c.Trail.Egress[0].Blocked != "ssrf" {
 		t.Errorf("a vendor with a private address: %+v, dialed %t, egress %+v", e, dialed, c.Trail.Egress)
 	}
 	hang := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })

@@ -48,7 +48,7 @@ func TestPrivateHosts(t *testing.T) {
 				continue
 			}
 			e := failure(t, err)
-			if e.Category != tools.PolicyBlocked || !e.Denied || e.Retryable {
+			if e.Category != tools.PolicyBlocked || !e.Denied() || e.Retryable {
 				t.Errorf("%s %s: %+v", name, host, e)
 			}
 			if len(c.Trail.Egress) != 1 || c.Trail.Egress[0].Blocked == "" || c.Trail.Egress[0].Status != 0 {
@@ -93,7 +93,7 @@ func TestPrivateAnswers(t *testing.T) {
 			continue
 		}
 		e := failure(t, err)
-		if e.Category != tools.PolicyBlocked || !e.Denied {
+		if e.Category != tools.PolicyBlocked || !e.Denied() {
 			t.Errorf("%v: %+v", list, e)
 		}
 		for _, a := range list {
@@ -195,7 +195,7 @@ func TestGuardedDialer(t *testing.T) {
 		}
 	})
 	_, c, err := w.fetch("https://site.example/")
-	if e := failure(t, err); e.Category != tools.PolicyBlocked || !e.Denied || c.Trail.Egress[0].Blocked != "ssrf" {
+	if e := failure(t, err); e.Category != tools.PolicyBlocked || !e.Denied() || c.Trail.Egress[0].Blocked != "ssrf" {
 		t.Errorf("got %+v, egress %+v", e, c.Trail.Egress)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -205,21 +206,17 @@ func (g *Guard) besideWorkspace(ws string) string {
 
 // quotaFull returns the error for a full workspace.
 func (g *Guard) quotaFull() *tools.Error {
-	return &tools.Error{
-		Category: tools.PolicyBlocked, Denied: true,
-		Message:    fmt.Sprintf("the files of this conversation may take %s (workspaces.max_bytes), and there is no room for that", FormatSize(g.o.MaxBytes)),
-		Suggestion: "Delete files that are no longer needed, or write less.",
-	}
+	return tools.Refused(
+		reason.New(reason.SpaceUsedUp, FormatSize(g.o.MaxBytes)), "Delete files that are no longer needed, or write less.",
+	)
 }
 
 // reserveFull returns the error for a full disk.
 func reserveFull(reserve int64) *tools.Error {
-	return &tools.Error{
-		Category: tools.PolicyBlocked, Denied: true,
-		Message: fmt.Sprintf("the disk is almost full: %s stay free for the bot (workspaces.reserve_bytes)",
-			FormatSize(reserve)),
-		Suggestion: "Delete files that are no longer needed, and tell the user that the disk of the bot is almost full.",
-	}
+	return tools.Refused(
+		reason.New(reason.DiskReserved, FormatSize(reserve)),
+		"Delete files that are no longer needed, and tell the user that the disk of the bot is almost full.",
+	)
 }
 
 // FormatSize formats a number of bytes for people.

@@ -79,14 +79,10 @@ func (c *Core) unplanned(tool string) bool {
 // planner is the schedule of the running service. The tools are built before that.
 type planner struct{ core *Core }
 
-var errUnplanned = &tools.Error{
-	Category: tools.PolicyBlocked, Message: "tasks can be scheduled in Telegram only: here nobody would run them", Suggestion: "Tell the person.", Denied: true,
-}
-
 // Open implements tasks.Book.
 func (p planner) Open(ctx context.Context, origin *tools.Origin) error {
 	if p.core.plan == nil {
-		return errUnplanned
+		return schedule.ErrElsewhere
 	}
 	if err := p.core.zones.Follow(ctx); err != nil { // another process may have stored one a moment ago
 		return err
@@ -100,7 +96,7 @@ func (p planner) Zone(origin *tools.Origin) *time.Location { return p.core.zoneO
 // Put implements tasks.Book.
 func (p planner) Put(ctx context.Context, call *tools.Call, task tasks.Task) (tasks.Stored, error) {
 	if p.core.plan == nil {
-		return tasks.Stored{}, errUnplanned
+		return tasks.Stored{}, schedule.ErrElsewhere
 	}
 	return p.core.plan.Put(ctx, call, task)
 }
@@ -108,7 +104,7 @@ func (p planner) Put(ctx context.Context, call *tools.Call, task tasks.Task) (ta
 // List implements tasks.Book.
 func (p planner) List(ctx context.Context, origin *tools.Origin) ([]tasks.Entry, error) {
 	if p.core.plan == nil {
-		return nil, errUnplanned
+		return nil, schedule.ErrElsewhere
 	}
 	return p.core.plan.List(ctx, origin)
 }
@@ -116,7 +112,7 @@ func (p planner) List(ctx context.Context, origin *tools.Origin) ([]tasks.Entry,
 // Cancel implements tasks.Book.
 func (p planner) Cancel(ctx context.Context, origin *tools.Origin, name string) (bool, error) {
 	if p.core.plan == nil {
-		return false, errUnplanned
+		return false, schedule.ErrElsewhere
 	}
 	return p.core.plan.Cancel(ctx, origin, name)
 }

@@ -145,7 +145,7 @@ func TestServerAddressRefused(t *testing.T) {
 		return nil, errors.New("nobody must be dialled")
 	}}
 	w := begin(t, `on "": say never`, internet, permitted, chatted)
-	private := ` A server on this machine or in the local network needs trust_level = "trusted" in the configuration. (policy_blocked)`
+	private := ` A server on this machine or in the local network needs trust_level = "trusted" in the configuration.`
 	for _, tt := range []struct{ add, answer string }{
 		{"one http://127.0.0.1:1/", "one: server one: The address is not a public one." + private},
 		{"two https://169.254.169.254/", "two: server two: The address is not a public one." + private},
@@ -185,7 +185,7 @@ func TestServerTwiceAndTooMany(t *testing.T) {
 	w.say("/mcp add kind " + line)
 	w.says("kind: there is a server kind already; /mcp remove kind takes it away", 1)
 	w.say("/mcp add more " + line)
-	w.says("more: the limit of servers that may be added is reached (1 of 1); remove one first (policy_blocked)", 1)
+	w.says("more: the limit of servers that may be added is reached (1 of 1); remove one first", 1)
 	w.say("/mcp remove kind")
 	w.says("kind: removed, with 1 tool.", 1)
 	w.say("/mcp add more " + line)

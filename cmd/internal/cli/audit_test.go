@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/cmd/internal/cli"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/audit"
 	"github.com/zephbot/zephbot/tools/toolstest"
@@ -36,7 +37,7 @@ func (w *world) recorded(t *testing.T) string {
 		err                      error
 	}{
 		{"bash", `{"command":"make\nall"}`, "telegram:42", "built-in: bash asks", nil},
-		{"bash", `{"command":"sudo id"}`, "telegram:43", "built-in: blocklist", &tools.Error{Category: tools.PolicyBlocked, Denied: true, Message: "=cmd()"}},
+		{"bash", `{"command":"sudo id"}`, "telegram:43", "built-in: blocklist", &tools.Error{Category: tools.PolicyBlocked, Message: "=cmd()", Reason: reason.Plain("=cmd()")}},
 		{"read", `{"path":"a.txt"}`, "telegram:42/helper", "@SUM(1)", nil},
 		{"github:issues", `{"q":"\u202eevil \u001b[31m"}`, "telegram:421", "", nil},
 	} {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // callerMark is the placeholder in a header or variable for the id of the person to whom a connection belongs.
@@ -48,13 +50,11 @@ func Interpolate(values map[string]string, caller string) (map[string]string, er
 
 func checkCaller(name, caller string) error {
 	if caller == "" {
-		return fmt.Errorf("%s needs the id of a caller and there is none: set scope to \"session\" or \"caller\"",
-			shown(name))
+		return reason.Err(reason.CallerMissing, shown(name))
 	}
 	for _, r := range caller {
 		if r <= ' ' || r >= 0x7f { // a line break would add a header
-			return fmt.Errorf("%s: the caller's id %s may hold printable ASCII characters only", shown(name),
-				shown(caller))
+			return reason.Err(reason.CallerUnprintable, shown(name), shown(caller))
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -59,9 +60,17 @@ type Error struct {
 	Tool       string // the tool's own name, without the server
 	Message    string
 	Suggestion string // "" = the one of the code or category
-	Theirs     bool   // Message contains words of the server
-	Begun      bool   // the call had reached the server, which may have done its work, or a part of it
-	Err        error  // the cause, for the log; may be nil
+	// Reason says to people why the call was refused; set by Refused only.
+	Reason reason.Reason
+	Theirs bool  // Message contains words of the server
+	Begun  bool  // the call had reached the server, which may have done its work, or a part of it
+	Err    error // the cause, for the log; may be nil
+}
+
+// Refused returns the error of what is not allowed, in a call of a server's tool or before one. It has not reached the
+// server. tool may be empty.
+func Refused(server, tool string, why reason.Reason) *Error {
+	return &Error{Code: PolicyBlocked, Server: server, Tool: tool, Message: why.String(), Reason: why}
 }
 
 // Error implements error: for the log.
@@ -126,7 +135,7 @@ func (e *Error) ToolError() *tools.Error {
 		Untrusted: from,
 		Category:  c, Message: e.Message, Suggestion: suggestion, Err: e.Err,
 		Retryable: e.Code.Retryable(),
-		Denied:    e.Code == PolicyBlocked && !e.Begun,
+		Reason:    e.Reason,
 		Begun:     e.Begun,
 	}
 }

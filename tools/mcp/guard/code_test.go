@@ -37,7 +37,7 @@ func TestCodes(t *testing.T) {
 		}
 		e := &guard.Error{Code: c.code, Server: "s", Tool: "t", Message: "m"}
 		te := e.ToolError()
-		if te.Category != c.category || te.Retryable != c.retryable || te.Message != "m" || te.Denied != (c.code == guard.PolicyBlocked) {
+		if te.Category != c.category || te.Retryable != c.retryable || te.Message != "m" || te.Denied() {
 			t.Errorf("%s: %+v", c.code, te)
 		}
 		var trail tools.Trail

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/zephbot/zephbot/policy/reason"
@@ -64,18 +65,20 @@ func (t Trust) known() Trust {
 // Command returns an error unless a program may be started as a server: its bare name must be in the list exactly. The
 // list is mcp.allowed_commands; an empty list permits nothing.
 func Command(name string, allowed []string) error {
-	permitted := "nothing is permitted: mcp.allowed_commands is empty"
+	permitted := reason.New(reason.ProgramsNone)
 	if len(allowed) > 0 {
-		permitted = "permitted are " + strings.Join(allowed, ", ") + " (mcp.allowed_commands)"
+		permitted = reason.New(reason.ProgramsListed, strings.Join(allowed, ", "))
+	}
+	refuse := func(code reason.Code, args ...string) error {
+		return &reason.Error{Reason: reason.New(code, args...).With(permitted)}
 	}
 	switch {
 	case name == "":
-		return fmt.Errorf("no command is given; %s", permitted)
+		return refuse(reason.ProgramUnnamed)
 	case strings.ContainsAny(name, `/\`):
-		return fmt.Errorf("command %s has a path in it: write the bare name of a program, it is looked up in PATH; %s",
-			shown(name), permitted)
+		return refuse(reason.ProgramPath, shown(name))
 	case !slices.Contains(allowed, name):
-		return fmt.Errorf("command %s is not allowed; %s", shown(name), permitted)
+		return refuse(reason.ProgramUnlisted, shown(name))
 	}
 	return nil
 }
@@ -177,11 +180,11 @@ var serverRule = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 func ServerID(id string) error {
 	switch {
 	case id == "":
-		return fmt.Errorf("a server needs an id")
+		return reason.Err(reason.ServerUnnamed)
 	case len(id) > maxServerID:
-		return fmt.Errorf("server id %s is %d bytes long; the limit is %d", shown(id), len(id), maxServerID)
+		return reason.Err(reason.ServerNameLong, shown(id), strconv.Itoa(len(id)), strconv.Itoa(maxServerID))
 	case !serverRule.MatchString(id):
-		return fmt.Errorf("server id %s: use letters, digits, _ . and - only", shown(id))
+		return reason.Err(reason.ServerNameForm, shown(id))
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // window is the time over which calls are counted (seed 001: a sliding window of a minute).
@@ -63,15 +65,9 @@ func (p Policy) Check(server, tool string) *Error {
 	}
 	switch {
 	case named(p.Denied):
-		return &Error{
-			Code: PolicyBlocked, Server: server, Tool: tool,
-			Message: "the policy of this server denies the tool " + tool,
-		}
+		return Refused(server, tool, reason.New(reason.ServerToolDenied, tool))
 	case p.Allowed != nil && !named(*p.Allowed):
-		return &Error{
-			Code: PolicyBlocked, Server: server, Tool: tool,
-			Message: "the policy of this server does not list the tool " + tool,
-		}
+		return Refused(server, tool, reason.New(reason.ServerToolUnlisted, tool))
 	}
 	return nil
 }
@@ -80,9 +76,7 @@ func (p Policy) Check(server, tool string) *Error {
 // rate_limited comes from servers.
 func Limited(server, tool string, retryAfter time.Duration) *Error {
 	wait := (max(retryAfter, time.Nanosecond) + time.Second - 1).Truncate(time.Second).String() // rounded up
-	return &Error{
-		Code: PolicyBlocked, Server: server, Tool: tool,
-		Message:    "too many calls of the server " + server + " within a minute; the next is possible in " + wait,
-		Suggestion: "Wait " + wait + " before you call this server again.",
-	}
+	e := Refused(server, tool, reason.New(reason.ServerCallsFull, server, wait))
+	e.Suggestion = "Wait " + wait + " before you call this server again."
+	return e
 }

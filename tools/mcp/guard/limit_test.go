@@ -69,7 +69,7 @@ func TestLimited(t *testing.T) {
 	if e.Code != guard.PolicyBlocked || !strings.Contains(e.Message, "github") || !strings.Contains(e.Message, "2s") {
 		t.Errorf("%+v", e)
 	}
-	if te := e.ToolError(); te.Category != tools.PolicyBlocked || !te.Denied || te.Retryable || !strings.Contains(te.Suggestion, "Wait 2s") {
+	if te := e.ToolError(); te.Category != tools.PolicyBlocked || !te.Denied() || te.Retryable || !strings.Contains(te.Suggestion, "Wait 2s") {
 		t.Errorf("%+v", te)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/zephbot/zephbot/policy/netrule"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
@@ -51,13 +52,12 @@ func wanted(server, reason string) *guard.Error {
 
 // refusedAddress returns the error for an address that a server named and that must not be used.
 func refusedAddress(server string, err error) *guard.Error {
-	e := &guard.Error{
-		Code: guard.PolicyBlocked, Server: server, Err: err,
-		Message: "the server " + server + " names an address for the sign-in that may not be used",
-	}
+	why := reason.New(reason.SignInAddress, server)
 	if rule, ok := errors.AsType[*netrule.Error](err); ok {
-		e.Message += ": " + rule.Reason.String()
+		why = why.With(rule.Reason)
 	}
+	e := guard.Refused(server, "", why)
+	e.Err = err
 	return e
 }
 

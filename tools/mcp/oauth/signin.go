@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
@@ -57,10 +58,9 @@ func (a *account) prepare(ctx context.Context) (*signIn, error) {
 	port := strconv.Itoa(a.s.CallbackPort)
 	var err error
 	if s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", local(port)); err != nil {
-		return nil, &guard.Error{
-			Code: guard.PolicyBlocked, Server: a.s.ID, Err: err,
-			Message: fmt.Sprintf("port %s of this machine, which the sign-in to %s comes back to, cannot be used; another sign-in may be waiting on it: end that, or set oauth.callback_port to another port or to 0", port, a.s.ID),
-		}
+		refused := guard.Refused(a.s.ID, "", reason.New(reason.SignInPort, port, a.s.ID))
+		refused.Err = err
+		return nil, refused
 	}
 	s.redirect = "http://" + s.listener.Addr().String() + callbackPath
 	a.waiting = s
