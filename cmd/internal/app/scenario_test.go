@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 }
 
 // fewRaced is one in how many scenarios is played with the race detector (-short): others each day.
-const fewRaced = 4
+const fewRaced = 8
 
 // TestScenarios plays every file of testdata/scenario through the whole service, but for those that TestBehaviour01 to
 // TestBehaviour30 play. `go test -run '/^NAME$'` plays one, whichever test it is of.

@@ -35,7 +35,7 @@ var core = []string{
 
 // vendorsInTurn is on how many servers they are played by a plain `go test`; with ZEPH_VENDORS=full, on all, or on those
 // that ZEPH_VENDORS names.
-const vendorsInTurn = 6
+const vendorsInTurn = 2
 
 // vendorsOfToday returns the servers to play on.
 func vendorsOfToday(t *testing.T) []string {

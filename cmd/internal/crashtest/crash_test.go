@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 
 const (
 	fewPoints  = 8 // of a plain `go test`
-	fewOnPg    = 5 // … on PostgreSQL
+	fewOnPg    = 4 // … on PostgreSQL
 	sideBySide = 2
 )
 
@@ -48,14 +48,11 @@ func crash(t *testing.T, s story, few int) {
 	if s.cluster != nil { // CI has no time to play all of it twice
 		variable = "ZEPH_POSTGRES"
 	}
-	switch played := os.Getenv(variable); {
-	case played == "full":
-	case played == "part": // others tomorrow, so that a failed point is played again when it is tried again
-		points = partOfDay(points, time.Now().YearDay())
-	case testing.Short(): // with the race detector, which makes each life longer
-		points = spread(points, (few+1)/2)
-	default:
-		points = spread(points, few)
+	if os.Getenv(variable) != "full" {
+		if testing.Short() { // with the race detector, which makes each life longer
+			few = (few + 1) / 2
+		}
+		points = pointsOfDay(points, few, time.Now().YearDay())
 	}
 	began := time.Now()
 	places := make(chan struct{}, sideBySide)
@@ -100,22 +97,11 @@ func enumerate(t *testing.T, s story) []point {
 // outcomes are the requests that a job with a lock makes: kills at all others are those of the other stories.
 var outcomes = []string{model, "token", "sendMessage", "sendRichMessage", "sendDocument"}
 
-// spread selects about n points at even distances.
-func spread(points []point, n int) []point {
+// pointsOfDay selects about n points at even distances: others tomorrow, so that each has its day, and a point that
+// failed is played again when it is tried again.
+func pointsOfDay(points []point, n, day int) (selected []point) {
 	every := max(1, (len(points)+n-1)/n)
-	var few []point
-	for i := every / 2; i < len(points); i += every {
-		few = append(few, points[i])
-	}
-	return few
-}
-
-// partsOfDays is in how many days every point is played by ZEPH_CRASH=part.
-const partsOfDays = 3
-
-// partOfDay selects the points of a day.
-func partOfDay(points []point, day int) (selected []point) {
-	for i := day % partsOfDays; i < len(points); i += partsOfDays {
+	for i := day % every; i < len(points); i += every {
 		selected = append(selected, points[i])
 	}
 	return selected

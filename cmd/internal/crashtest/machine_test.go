@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	faultsWanted = flag.Int("faults", 0, "TestMachine: how many faults; 0 = a few, with ZEPH_CRASH those of a minute")
+	faultsWanted = flag.Int("faults", 0, "TestMachine: how many faults; 0 = a few, with ZEPH_CRASH=full those of a minute")
 	machineSeed  = flag.Uint64("seed", 0, "TestMachine: what the plan of faults is made of; 0 = a new one")
 	processes    = flag.Int("processes", 0, "TestMachine: 0 = one process on SQLite; else how many, on PostgreSQL and Redis")
 	hooked       = flag.Bool("webhook", false, "TestMachine: updates are delivered to the processes in turn, instead of being polled")
@@ -30,7 +30,7 @@ var (
 
 const (
 	fewFaults     = 40  // of a plain `go test`
-	minuteFaults  = 250 // … with ZEPH_CRASH
+	minuteFaults  = 250 // … with ZEPH_CRASH=full
 	maxViolations = 200
 	// aftermath is how long the service may take after the last fault to finish everything. It retries the model and
 	// the Bot API at growing intervals, so this takes minutes if much was broken at the end.
@@ -91,7 +91,7 @@ func TestMachine(t *testing.T) {
 	wanted, seed := *faultsWanted, *machineSeed
 	switch {
 	case wanted > 0:
-	case os.Getenv("ZEPH_CRASH") != "":
+	case os.Getenv("ZEPH_CRASH") == "full":
 		wanted = minuteFaults
 	default:
 		wanted = fewFaults

@@ -102,3 +102,47 @@ func (c *Change) Apply(dir string) error {
 	}
 	return os.WriteFile(path, []byte(strings.Join(slices.Insert(lines, at, c.text), "")), 0o600)
 }
+
+// Joined are commands of a page that are run as one.
+type Joined struct {
+	Line    int // of the first of them
+	Command string
+	Tests   []string // the beginnings of the names of tests that it must run
+}
+
+// testing is a command that runs tests that it names.
+var testing = regexp.MustCompile(`^(.*\bgo test \S.*) -run '?([^']+)'?$`)
+
+// Join returns the commands of a page in its order. Those that run tests of the same packages become one, in the place of
+// the first, and a command that was there before is left out.
+func Join(changes []Change) []Joined {
+	var list []Joined
+	at := map[string]int{}
+	patterns := map[string][]string{}
+	for _, c := range changes {
+		key, pattern := c.Command, ""
+		if m := testing.FindStringSubmatch(c.Command); m != nil {
+			key, pattern = m[1]+" -v -run", m[2]
+		}
+		i, known := at[key]
+		if c.Command == "" || known && pattern == "" {
+			continue
+		}
+		if !known {
+			i = len(list)
+			at[key] = i
+			list = append(list, Joined{Line: c.Line, Command: key})
+		}
+		for one := range strings.SplitSeq(pattern, "|") {
+			if one != "" && !slices.Contains(patterns[key], one) {
+				patterns[key] = append(patterns[key], one)
+				name, _, _ := strings.Cut(one, "/")
+				list[i].Tests = append(list[i].Tests, name)
+			}
+		}
+		if pattern != "" {
+			list[i].Command = key + " '" + strings.Join(patterns[key], "|") + "'"
+		}
+	}
+	return list
+}

@@ -3,10 +3,12 @@ package doctest_test
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +18,8 @@ import (
 const root = "../../.."
 
 // TestHowto makes every change of docs/howto.md on one copy of the repository, as a reader would, and runs its commands
-// there. The build cache is shared, so only what the changes touch is built.
+// there. What each package is asked for is asked at once, after all changes, so that it is built once; the build cache is
+// shared, so only what the changes touch is built.
 func TestHowto(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -36,20 +39,49 @@ func TestHowto(t *testing.T) {
 	for _, c := range changes {
 		if err := c.Apply(dir); err != nil {
 			t.Errorf("docs/howto.md:%d: %v", c.Line, err)
-			continue
 		}
-		if c.Command == "" {
-			continue
-		}
-		commands++
-		cmd := exec.CommandContext(t.Context(), "sh", "-c", c.Command)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil || bytes.Contains(out, []byte("no tests to run")) {
-			t.Errorf("docs/howto.md:%d: %s: %v\n%s", c.Line, c.Command, err, out[max(0, len(out)-4000):])
+		if c.Command != "" {
+			commands++
 		}
 	}
 	if commands < 8 {
-		t.Errorf("%d commands were run", commands)
+		t.Errorf("the page has %d commands", commands)
+	}
+	for _, c := range doctest.Join(changes) {
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", c.Command)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("docs/howto.md:%d: %s: %v\n%s", c.Line, c.Command, err, out[max(0, len(out)-4000):])
+		}
+		for _, name := range c.Tests {
+			if !bytes.Contains(out, []byte("=== RUN   "+name)) {
+				t.Errorf("docs/howto.md:%d: %s: no test begins with %s", c.Line, c.Command, name)
+			}
+		}
+	}
+}
+
+// TestJoin: commands that test the same packages become one, and nothing of what they ask for is lost.
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	var list []doctest.Change
+	for i, command := range []string{
+		"go test ./a", "go test ./b -run 'TestX|TestY/part'", "A=1 go test ./c -run TestDoc", "go run ./cmd/a list",
+		"go test ./a", "go test ./b -run TestZ", "A=1 go test ./c -run TestDoc", "go test ./c -run TestDoc", "go test ./b ./c",
+	} {
+		list = append(list, doctest.Change{Line: i + 1, Command: command})
+	}
+	var got []string
+	for _, c := range doctest.Join(append(list, doctest.Change{Line: 20})) {
+		got = append(got, fmt.Sprintf("%d %s %q", c.Line, c.Command, c.Tests))
+	}
+	want := []string{
+		`1 go test ./a []`, `2 go test ./b -v -run 'TestX|TestY/part|TestZ' ["TestX" "TestY" "TestZ"]`, `3 A=1 go test ./c -v -run 'TestDoc' ["TestDoc"]`,
+		`4 go run ./cmd/a list []`, `8 go test ./c -v -run 'TestDoc' ["TestDoc"]`, `9 go test ./b ./c []`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
