@@ -93,7 +93,7 @@ func (d *Dispatcher) beginFirsts(batch []incoming) {
 func (d *Dispatcher) startFirst(session bot.SessionKey, f *first) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.turns == nil || d.paused[session] != nil || len(d.queued) > 0 || len(d.back) > 2*d.limit || len(d.jobs) >= d.opts.Concurrency || d.jobs[session] != nil || !d.room() {
+	if d.turns == nil || d.paused[session] != nil || len(d.queued) > 0 || len(d.back) > 2*d.limit || len(d.jobs) >= d.opts.Concurrency || d.jobs[session] != nil || !d.hasMemory() {
 		return false
 	}
 	party := cmp.Or(f.msg.Person, partyOf(session))
@@ -136,7 +136,7 @@ func (d *Dispatcher) lookFirst(
 	if err != nil {
 		return false
 	}
-	if lane.Turn != "" || !d.take(session, t.msg.Person, j) {
+	if lane.Turn != "" || !d.countForPerson(session, t.msg.Person, j) {
 		return false
 	}
 	*arrival = f.arrival // it has no number until it is stored
@@ -151,26 +151,27 @@ type beginning struct {
 }
 
 // beginTurn charges a turn and begins it. One Change contains the charge, the entry of the message, the claim of the
-// lane and, if it is new, the message itself. Nothing is shown, no model is called and no tool runs before it is stored.
+// lane and, if it is new, the message itself. Nothing is shown, no model is called and no
+// tool runs before it is stored.
 func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *job, f *first) bool {
 	a := t.arrival
-	admission, more, ok := d.charge(ctx, &lane, t, f)
+	admission, more, ok := d.chargeTurn(ctx, &lane, t, f)
 	if !ok {
 		return more
 	}
 	// It pays for what is read before the turn begins too: that is spent even if the turn never begins.
 	w := &work{d: d, purse: d.parts.Meter.Open(t.msg, d.turnID(a))}
-	defer w.close(ctx)
-	if more, ok := d.receive(ctx, &lane, t, j, w.purse, admission.Charges); !ok {
+	defer w.endRun(ctx)
+	if more, ok := d.receiveFiles(ctx, &lane, t, j, w.purse, admission.Charges); !ok {
 		return more
 	}
-	d.remind(ctx, &lane, t, j, w.purse)
+	d.remindModel(ctx, &lane, t, j, w.purse)
 	if !d.stepBack(ctx, j) {
 		return false
 	}
-	news, err := d.news(ctx, lane.Session)
+	news, err := d.newsForModel(ctx, lane.Session)
 	if err != nil && f == nil { // a retry uses the same charge
-		d.failed(ctx, lane.Session, err, "read the news of a session")
+		d.retryLater(ctx, lane.Session, err, "read the news of a session")
 	}
 	if err != nil {
 		return false
@@ -199,7 +200,7 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 	if resumed := d.parts.Resumed; resumed != nil && a.Source != bot.FromSchedule { // a task that is due is nobody
 		w.journal.resumed = func(before []journal.Entry) { resumed(w.msg, lane.Session, before) }
 	}
-	moving, cancel := context.WithCancelCause(w.logged(ctx))
+	moving, cancel := context.WithCancelCause(w.withLogger(ctx))
 	defer cancel(nil)
 	if cause := d.interrupted(ctx, &lane, t.waiting); cause != nil {
 		cancel(cause)
@@ -207,16 +208,16 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 	if f != nil && !f.take() { // it took too long to come here
 		return false
 	}
-	if err := w.begin(ctx, cancel, j, b, f); err != nil {
-		return d.notBegun(ctx, b, a, admission, f, known, err)
+	if err := w.storeBeginning(ctx, cancel, j, b, f); err != nil {
+		return d.handleNotBegun(ctx, b, a, admission, f, known, err)
 	}
 	d.merged(lane.Session, t)
 	return w.run(moving)
 }
 
-// charge asks whether the turn may begin. If it may not, the person is told, provided that the message is stored. more
-// reports whether the session should be looked at again in that case.
-func (d *Dispatcher) charge(
+// chargeTurn asks whether the turn may begin. If it may not, the person is told, provided that the message is stored.
+// more reports whether the session should be looked at again in that case.
+func (d *Dispatcher) chargeTurn(
 	ctx context.Context, lane *bot.Lane, t *task, f *first,
 ) (admission turn.Admission, more, ok bool) {
 	a, msg := t.arrival, t.msg
@@ -227,11 +228,11 @@ func (d *Dispatcher) charge(
 	case f != nil: // the same refusal is found once the message is stored
 		return admission, false, false
 	case err != nil:
-		return admission, d.trouble(ctx, lane.Session, a, fmt.Errorf("charge a turn: %w", err)), false
+		return admission, d.countFailure(ctx, lane.Session, a, fmt.Errorf("charge a turn: %w", err)), false
 	}
 	d.observe(Observation{What: "turn", Kind: "quota", Turn: d.turnID(a)})
 	defer d.runEnded(a)
-	return admission, d.settled(ctx, a, d.effect(ctx, a, func() (turn.Effect, error) {
+	return admission, d.mayLookAgain(ctx, a, d.storeEffect(ctx, a, func() (turn.Effect, error) {
 		key := admission.Once
 		if key != "" {
 			key = "quota/" + key
@@ -249,9 +250,9 @@ func (d *Dispatcher) charge(
 // beginning builds the Change that begins a turn.
 func (d *Dispatcher) beginning(lane *bot.Lane, t *task, news turn.News, admission turn.Admission) *beginning {
 	msg, turn, now := t.msg, d.turnID(t.arrival), d.parts.Now()
-	b := &beginning{entry: d.entry(t, turn, news, now), admitted: admission.Ledger}
+	b := &beginning{entry: d.firstEntry(t, turn, news, now), admitted: admission.Ledger}
 	b.change = &bot.Change{
-		Claim: d.claim(lane, msg.Place),
+		Claim: d.laneClaim(lane, msg.Place),
 		Lanes: []bot.LaneUpdate{{
 			Session: lane.Session, State: ptr(bot.Running), Turn: &turn, Since: &now, Stop: new(""),
 			Live: new(int64(0)), Caller: &msg.Caller,
@@ -266,13 +267,13 @@ func (d *Dispatcher) beginning(lane *bot.Lane, t *task, news turn.News, admissio
 	case msg.Place.Guest():
 		d.answerFirst(b, msg)
 	case msg.Place.Ordinary():
-		b.change.Send = d.besides(t, turn, admission)
+		b.change.Send = d.noticesAtBegin(t, turn, admission)
 	}
 	return b
 }
 
-// besides returns what a person is told at the beginning of a turn.
-func (d *Dispatcher) besides(t *task, turn string, admission turn.Admission) []bot.Row {
+// noticesAtBegin returns what a person is told at the beginning of a turn.
+func (d *Dispatcher) noticesAtBegin(t *task, turn string, admission turn.Admission) []bot.Row {
 	var rows []bot.Row
 	if admission.Notice != "" {
 		rows = append(rows, d.reply(t.msg, bot.Notice, admission.Notice, "quota/"+admission.NoticeKey))
@@ -285,8 +286,8 @@ func (d *Dispatcher) besides(t *task, turn string, admission turn.Admission) []b
 	return rows
 }
 
-// begin makes the beginning of a turn durable. From then on the lane is held.
-func (w *work) begin(ctx context.Context, cancel context.CancelCauseFunc, j *job, b *beginning, f *first) error {
+// storeBeginning makes the beginning of a turn durable. From then on the lane is held.
+func (w *work) storeBeginning(ctx context.Context, cancel context.CancelCauseFunc, j *job, b *beginning, f *first) error {
 	d := w.d
 	known := make(chan struct{})
 	defer close(known)
@@ -326,13 +327,13 @@ func (w *work) begin(ctx context.Context, cancel context.CancelCauseFunc, j *job
 	return nil
 }
 
-// notBegun decides what to do after the beginning of a turn was refused.
-func (d *Dispatcher) notBegun(
+// handleNotBegun decides what to do after the beginning of a turn was refused.
+func (d *Dispatcher) handleNotBegun(
 	ctx context.Context, b *beginning, a *bot.Arrival, admission turn.Admission, f *first, wasKept bool, err error,
 ) bool {
 	session := b.change.Claim.Session
 	d.kept.drop(session)
-	if wasKept && taken(err) {
+	if wasKept && isTaken(err) {
 		d.kept.mistrust()
 	}
 	_, full := errors.AsType[*bot.NoRoom](err)
@@ -346,8 +347,8 @@ func (d *Dispatcher) notBegun(
 		return true
 	case hopeless(err): // it can never begin
 		d.report(ctx, d.parts.Meter.Undo(context.WithoutCancel(ctx), admission.Charges), "give a charge back")
-		return d.trouble(ctx, session, a, err)
-	case wasKept && taken(err): // what was remembered of the session is out of date
+		return d.countFailure(ctx, session, a, err)
+	case wasKept && isTaken(err): // what was remembered of the session is out of date
 		return true
 	default: // either another worker has it, or it is retried with the same charge
 		d.claimFailed(ctx, session, err)
@@ -361,9 +362,9 @@ type reminder struct {
 	flagged  bool              // it tries to give instructions
 }
 
-// remind looks up what may matter to the message of a turn that begins. It becomes part of the message's entry, so that
-// the conversation before it, which a vendor may have cached, stays the same.
-func (d *Dispatcher) remind(ctx context.Context, lane *bot.Lane, t *task, j *job, payer cost.Payer) {
+// remindModel looks up what may matter to the message of a turn that begins. It becomes part of the message's entry, so
+// that the conversation before it, which a vendor may have cached, stays the same.
+func (d *Dispatcher) remindModel(ctx context.Context, lane *bot.Lane, t *task, j *job, payer cost.Payer) {
 	memory := d.parts.Memory
 	if memory == nil || !memory.Has(t.msg) {
 		return

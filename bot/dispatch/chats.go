@@ -12,18 +12,18 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
-// move moves a group's work to its new chat. Turns that run here lose their lanes to that Change: they end, and are
-// resumed in the new chat.
-func (d *Dispatcher) move(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
+// moveGroup moves a group's work to its new chat. Turns that run here lose their lanes to that Change: they end,
+// and are resumed in the new chat.
+func (d *Dispatcher) moveGroup(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
 	if msg.Target == "" || msg.Target == msg.Place.Chat {
-		return d.done(ctx, a)
+		return d.finishArrival(ctx, a)
 	}
 	_, err := d.parts.Store.Apply(ctx, &bot.Change{
 		Handles: a.Seq,
 		Move:    &bot.Move{Channel: d.opts.Channel, Bot: d.opts.Bot, From: msg.Place.Chat, To: msg.Target},
 	})
 	if err != nil {
-		return handled(err)
+		return ignoreHandled(err)
 	}
 	for _, h := range d.holders() {
 		if h.lease.Session.InChat(msg.Place.ChatKey()) {
@@ -74,7 +74,7 @@ func (d *Dispatcher) moving(ctx context.Context, chat string) (bool, error) {
 	}
 	for i := range waiting {
 		// one that cannot be read tells of nothing
-		if msg, err := d.decode(&waiting[i]); err == nil && msg.Kind == bot.Migrated && msg.Target == chat {
+		if msg, err := d.decodeArrival(&waiting[i]); err == nil && msg.Kind == bot.Migrated && msg.Target == chat {
 			return true, nil
 		}
 	}
@@ -86,18 +86,18 @@ func (d *Dispatcher) expressMember(ctx context.Context, a *bot.Arrival, msg *bot
 	d.parts.Log.Info().Str("chat", msg.Place.Chat).Str("status", msg.Status).Msg("membership changed")
 	switch {
 	case msg.Status == "left" || msg.Status == "blocked":
-		return d.effect(ctx, a, func() (turn.Effect, error) { return d.lose(ctx, a, msg.Place) })
+		return d.storeEffect(ctx, a, func() (turn.Effect, error) { return d.loseChat(ctx, a, msg.Place) })
 	case msg.Status != "joined" || !msg.Place.Group:
-		return d.done(ctx, a)
+		return d.finishArrival(ctx, a)
 	}
 	verdict, err := d.parts.Guard.Admit(ctx, msg)
 	if err != nil {
 		return err
 	}
 	if verdict.OK {
-		return d.done(ctx, a)
+		return d.finishArrival(ctx, a)
 	}
-	return d.refuse(ctx, a, msg, verdict)
+	return d.refuseSender(ctx, a, msg, verdict)
 }
 
 // expressConnection records that the bot was connected to a business account or disconnected, and tells its owner.
@@ -106,12 +106,12 @@ func (d *Dispatcher) expressConnection(ctx context.Context, a *bot.Arrival, msg 
 	if err != nil {
 		return err
 	}
-	return d.refuse(ctx, a, msg, verdict)
+	return d.refuseSender(ctx, a, msg, verdict)
 }
 
-// lose ends the work of a chat that the bot was removed from, and switches off the tasks there.
-func (d *Dispatcher) lose(ctx context.Context, a *bot.Arrival, place bot.Place) (turn.Effect, error) {
-	e, err := d.leave(ctx, place.ChatKey(), func(seq int64, _ time.Time) bool { return seq < a.Seq })
+// loseChat ends the work of a chat that the bot was removed from, and switches off the tasks there.
+func (d *Dispatcher) loseChat(ctx context.Context, a *bot.Arrival, place bot.Place) (turn.Effect, error) {
+	e, err := d.leaveChat(ctx, place.ChatKey(), func(seq int64, _ time.Time) bool { return seq < a.Seq })
 	if err != nil || d.parts.Schedule == nil {
 		return e, err
 	}
@@ -120,9 +120,10 @@ func (d *Dispatcher) lose(ctx context.Context, a *bot.Arrival, place bot.Place) 
 	return e, err
 }
 
-// Gone reports that a chat cannot be reached any more because the bot was blocked or removed, as a request that began at a
-// time of the store's clock has shown. The express loop ends the turns of the chat and its other work. Messages that arrived after the request began are handled as usual: who writes them has let the bot in again.
-// Safe for concurrent use.
+// Gone reports that a chat cannot be reached any more because the bot was blocked or removed, as a request that
+// began at a time of the store's clock has shown. The express loop ends the turns of the chat and its other
+// work. Messages that arrived after the request began are handled as usual: who writes them has let the bot in
+// again. Safe for concurrent use.
 func (d *Dispatcher) Gone(place bot.Place, asked time.Time) {
 	chat := place.ChatKey()
 	d.mu.Lock()
@@ -153,14 +154,14 @@ func (d *Dispatcher) leaveLost(ctx context.Context) {
 
 func (d *Dispatcher) leaveOne(ctx context.Context, chat string, since time.Time) error {
 	for range 4 {
-		e, err := d.leave(ctx, chat, func(_ int64, at time.Time) bool { return !at.After(since) })
+		e, err := d.leaveChat(ctx, chat, func(_ int64, at time.Time) bool { return !at.After(since) })
 		if err != nil || len(e.Stop)+len(e.Change.Done) == 0 {
 			return err
 		}
 		_, err = d.parts.Store.Apply(ctx, &e.Change)
 		switch {
 		case err == nil:
-			d.after(e)
+			d.actOnEffect(e)
 			return nil
 		case !errors.Is(err, bot.ErrConflict) && !errors.Is(err, bot.ErrLost):
 			return fmt.Errorf("end the turns of a chat: %w", err)
@@ -169,10 +170,10 @@ func (d *Dispatcher) leaveOne(ctx context.Context, chat string, since time.Time)
 	return nil // it changes too fast: whatever begins there will fail to send, too
 }
 
-// leave returns the Effect that ends the work of a chat, as far as meant selects it: turns are stopped, including
+// leaveChat returns the Effect that ends the work of a chat, as far as meant selects it: turns are stopped, including
 // parked ones with their questions, and waiting messages are dropped. Nobody is told, it is only logged. Commands in
 // the background run to their end.
-func (d *Dispatcher) leave(
+func (d *Dispatcher) leaveChat(
 	ctx context.Context, chat string, meant func(seq int64, at time.Time) bool,
 ) (turn.Effect, error) {
 	var e turn.Effect

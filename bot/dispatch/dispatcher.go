@@ -108,7 +108,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	d.admit(turns, false)
 	d.endPauses()
 	d.endReadings()
-	d.drain(endTurns)
+	d.drainTurns(endTurns)
 	return nil
 }
 
@@ -125,8 +125,8 @@ func (d *Dispatcher) admit(turns context.Context, open bool) {
 	}
 }
 
-// drain gives running turns at most the grace time, then cancels them and waits until every goroutine has ended.
-func (d *Dispatcher) drain(endTurns context.CancelCauseFunc) {
+// drainTurns gives running turns at most the grace time, then cancels them and waits until every goroutine has ended.
+func (d *Dispatcher) drainTurns(endTurns context.CancelCauseFunc) {
 	grace := time.NewTimer(d.opts.Grace)
 	defer grace.Stop()
 	for waiting := true; waiting && d.Working() > 0; {
@@ -147,10 +147,10 @@ func (d *Dispatcher) drain(endTurns context.CancelCauseFunc) {
 // another replica, expired questions.
 func (d *Dispatcher) sweep(ctx context.Context) {
 	if !d.started {
-		d.started = d.inherit(ctx)
+		d.started = d.inheritTurns(ctx)
 	}
 	now := d.parts.Now()
-	effects, err := d.expired(ctx, now)
+	effects, err := d.expireQuestions(ctx, now)
 	d.report(ctx, err, "expire approvals")
 	for _, e := range effects {
 		_, err := d.parts.Store.Apply(ctx, &e.Change)
@@ -158,22 +158,22 @@ func (d *Dispatcher) sweep(ctx context.Context) {
 			d.report(ctx, err, "expire an approval")
 			continue
 		}
-		d.after(e)
+		d.actOnEffect(e)
 	}
-	again, known := d.known()
+	again, known := d.knownSessions()
 	for _, session := range again {
 		d.enqueue(session)
 	}
 	ready, err := d.parts.Store.Ready(ctx, d.opts.Channel, d.opts.Bot, now, 4*d.opts.Concurrency+known)
 	d.report(ctx, err, "look for work")
-	for _, session := range d.strange(ready, now) {
+	for _, session := range d.strangeSessions(ready, now) {
 		d.enqueue(session)
 	}
 	d.nudge(d.express)
 }
 
-// expired expires open questions and recovers from a panic, so that one broken question cannot end the sweep.
-func (d *Dispatcher) expired(ctx context.Context, now time.Time) (effects []turn.Effect, err error) {
+// expireQuestions expires open questions and recovers from a panic, so that one broken question cannot end the sweep.
+func (d *Dispatcher) expireQuestions(ctx context.Context, now time.Time) (effects []turn.Effect, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Msg("expiry panicked")
@@ -183,9 +183,9 @@ func (d *Dispatcher) expired(ctx context.Context, now time.Time) (effects []turn
 	return d.parts.Approvals.Expired(ctx, now)
 }
 
-// known takes the sessions to look at again, and counts those that this process is busy with, because Ready lists them
-// too.
-func (d *Dispatcher) known() (again []bot.SessionKey, n int) {
+// knownSessions takes the sessions to look at again, and counts those that this process is busy
+// with, because Ready lists them too.
+func (d *Dispatcher) knownSessions() (again []bot.SessionKey, n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for session := range d.retry {
@@ -196,10 +196,10 @@ func (d *Dispatcher) known() (again []bot.SessionKey, n int) {
 	return again, len(d.jobs) + len(d.queued) + len(again)
 }
 
-// inherit looks once at every turn that is in progress when the process starts. No list has all of them: a parked turn
-// may have a decision that was not acted on while another question is open, or a waiting command that should have
+// inheritTurns looks once at every turn that is in progress when the process starts. No list has all of them: a parked
+// turn may have a decision that was not acted on while another question is open, or a waiting command that should have
 // stopped it, and a lease of an earlier run under the same name may still be valid.
-func (d *Dispatcher) inherit(ctx context.Context) bool {
+func (d *Dispatcher) inheritTurns(ctx context.Context) bool {
 	lanes, err := d.parts.Store.Lanes(ctx, d.opts.Channel, d.opts.Bot, allLanes)
 	if err != nil {
 		d.report(ctx, err, "read the turns in progress")

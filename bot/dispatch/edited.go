@@ -29,8 +29,8 @@ const (
 // editRoom is how many bytes of a conversation are searched for the turn of an edited message.
 const editRoom = 256 << 10
 
-// mostRevisions is how often the message of a turn can be changed while it runs: each time the model is called once more,
-// within one turn of the quota. After that there is the button.
+// mostRevisions is how often the message of a turn can be changed while it runs: each time the model is called once
+// more, within one turn of the quota. After that there is the button.
 const mostRevisions = 5
 
 // withOwn adds the sources of messages that the service writes itself.
@@ -53,28 +53,28 @@ func heardOf(msg *bot.Message, arrival string) []journal.Heard {
 	return []journal.Heard{{Message: msg.Message, Arrival: arrival}}
 }
 
-func hears(list []journal.Heard, message string) bool {
+func includesMessage(list []journal.Heard, message string) bool {
 	return slices.ContainsFunc(list, func(h journal.Heard) bool { return h.Message == message })
 }
 
 // expressEdited handles a message that its writer has changed. What waits is replaced. The turn in progress is
-// cancelled and goes on with the new text. Below what was answered there is a button. Anything else is not a question of
-// that person, and an edit makes none of it: bots are addressed by new messages only. The same holds for commands.
+// cancelled and goes on with the new text. Below what was answered there is a button. Anything else is not a question
+// of that person, and an edit makes none of it: bots are addressed by new messages only. The same holds for commands.
 func (d *Dispatcher) expressEdited(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
 	if msg.Caller == "" || msg.FromBot || msg.Command != "" || msg.Message == "" || empty(msg) {
-		return d.done(ctx, a) // other bots let their messages grow by edits
+		return d.finishArrival(ctx, a) // other bots let their messages grow by edits
 	}
 	verdict, err := d.parts.Guard.Admit(ctx, msg)
 	if err != nil {
 		return err
 	}
 	if !verdict.OK {
-		return d.done(ctx, a)
+		return d.finishArrival(ctx, a)
 	}
 	session, revised := d.session(msg), ""
 	var replaced []bot.Replacement
-	err = d.effect(ctx, a, func() (e turn.Effect, err error) {
-		e, revised, err = d.edit(ctx, a, msg, session)
+	err = d.storeEffect(ctx, a, func() (e turn.Effect, err error) {
+		e, revised, err = d.editEffect(ctx, a, msg, session)
 		replaced = e.Change.Replace
 		return e, err
 	})
@@ -90,8 +90,8 @@ func (d *Dispatcher) expressEdited(ctx context.Context, a *bot.Arrival, msg *bot
 	return nil
 }
 
-// edit returns what an edit does, and the turn in progress that it revises.
-func (d *Dispatcher) edit(
+// editEffect returns what an edit does, and the turn in progress that it revises.
+func (d *Dispatcher) editEffect(
 	ctx context.Context, a *bot.Arrival, msg *bot.Message, session bot.SessionKey,
 ) (e turn.Effect, revised string, err error) {
 	lane, err := d.parts.Store.Lane(ctx, session)
@@ -103,8 +103,8 @@ func (d *Dispatcher) edit(
 		return e, "", err
 	}
 	for i := range waiting {
-		if old := d.waits(&lane, &waiting[i], msg); old != nil {
-			e, err = d.replaced(ctx, a, &waiting[i], old, msg)
+		if old := d.waitingMessage(&lane, &waiting[i], msg); old != nil {
+			e, err = d.replaceWaiting(ctx, a, &waiting[i], old, msg)
 			return e, "", err
 		}
 	}
@@ -112,47 +112,47 @@ func (d *Dispatcher) edit(
 	if err != nil || said == nil {
 		return e, "", err
 	}
-	before, err := d.version(ctx, msg.Place, said.Heard, msg.Message)
-	if err != nil || before == nil || alike(before, msg) {
+	before, err := d.messageVersion(ctx, msg.Place, said.Heard, msg.Message)
+	if err != nil || before == nil || looksAlike(before, msg) {
 		return e, "", err
 	}
 	ends := stopped(&lane) && len(editsOf(waiting, lane.Turn)) == 0
 	ends = ends || said.Turn != lane.Turn || revisions >= mostRevisions
-	if ends || !slices.Equal(contents(before), contents(msg)) {
-		return d.offer(session, said, a, msg), "", nil
+	if ends || !slices.Equal(fileContents(before), fileContents(msg)) {
+		return d.offerAgain(session, said, a, msg), "", nil
 	}
-	e, err = d.revision(a, msg, &lane)
+	e, err = d.reviseTurn(a, msg, &lane)
 	return e, lane.Turn, err
 }
 
-// waits returns the message of an arrival if it is the edited one and no turn has begun with it.
-func (d *Dispatcher) waits(lane *bot.Lane, a *bot.Arrival, edited *bot.Message) *bot.Message {
+// waitingMessage returns the message of an arrival if it is the edited one and no turn has begun with it.
+func (d *Dispatcher) waitingMessage(lane *bot.Lane, a *bot.Arrival, edited *bot.Message) *bot.Message {
 	if lane.Turn != "" && lane.Arrival == a.Seq {
 		return nil
 	}
-	m, err := d.decode(a)
+	m, err := d.decodeArrival(a)
 	if err != nil || m.Kind != bot.Text || m.Command != "" || m.Caller != edited.Caller {
 		return nil
 	}
-	if relocate(&m, a.Session); !hears(heardOf(&m, a.ID), edited.Message) {
+	if relocateMessage(&m, a.Session); !includesMessage(heardOf(&m, a.ID), edited.Message) {
 		return nil
 	}
 	return &m
 }
 
-// replaced gives a message that waits its new content.
-func (d *Dispatcher) replaced(
+// replaceWaiting gives a message that waits its new content.
+func (d *Dispatcher) replaceWaiting(
 	ctx context.Context, edit, a *bot.Arrival, old, edited *bot.Message,
 ) (e turn.Effect, err error) {
 	next := *edited
 	if len(old.Heard) > 0 {
-		whole, err := d.composed(ctx, edited.Place, old.Heard, edited)
+		whole, err := d.composeVersions(ctx, edited.Place, old.Heard, edited)
 		if err != nil || whole == nil {
 			return e, err
 		}
 		next = *whole
 	}
-	if alike(old, &next) {
+	if looksAlike(old, &next) {
 		return e, nil
 	}
 	next.ID, next.Kind, next.Addressed = old.ID, bot.Text, old.Addressed
@@ -161,14 +161,14 @@ func (d *Dispatcher) replaced(
 		return e, poison{err}
 	}
 	e.Change.Replace = []bot.Replacement{{Seq: a.Seq, Session: a.Session, Source: bot.FromEdit, Raw: raw}}
-	e.Change.Facts = []bot.Fact{d.newest(edited, edit)}
+	e.Change.Facts = []bot.Fact{d.recordNewest(edited, edit)}
 	e.Wake = []bot.SessionKey{a.Session}
 	return e, nil
 }
 
-// revision puts an edit into the inbox of the turn in progress, and asks the turn to stop, so that it is continued with
-// the edit (turnInbox). /stop drops what waits, and this with it.
-func (d *Dispatcher) revision(a *bot.Arrival, msg *bot.Message, lane *bot.Lane) (e turn.Effect, err error) {
+// reviseTurn puts an edit into the inbox of the turn in progress, and asks the turn to stop, so that it is continued
+// with the edit (turnInbox). /stop drops what waits, and this with it.
+func (d *Dispatcher) reviseTurn(a *bot.Arrival, msg *bot.Message, lane *bot.Lane) (e turn.Effect, err error) {
 	next := *msg
 	next.ID = editID(lane.Turn) + a.ID
 	raw, err := bot.EncodeMessage(&next)
@@ -179,7 +179,7 @@ func (d *Dispatcher) revision(a *bot.Arrival, msg *bot.Message, lane *bot.Lane) 
 		Channel: d.opts.Channel, Bot: d.opts.Bot, ID: next.ID, Source: bot.FromEdit, Session: lane.Session, Raw: raw, At: d.parts.Now(),
 	}}
 	e.Change.Lanes = []bot.LaneUpdate{{Session: lane.Session, Stop: new(lane.Turn)}}
-	e.Change.Facts = []bot.Fact{d.newest(msg, a)}
+	e.Change.Facts = []bot.Fact{d.recordNewest(msg, a)}
 	e.Wake = []bot.SessionKey{lane.Session}
 	return e, nil
 }
@@ -197,8 +197,8 @@ func editsOf(waiting []bot.Arrival, turn string) (seqs []int64) {
 	return seqs
 }
 
-// newest records the arrival with the newest version of a message.
-func (d *Dispatcher) newest(msg *bot.Message, a *bot.Arrival) bot.Fact {
+// recordNewest records the arrival with the newest version of a message.
+func (d *Dispatcher) recordNewest(msg *bot.Message, a *bot.Arrival) bot.Fact {
 	return bot.Fact{
 		Bucket: editedBucket, Key: editedKey(msg.Place, msg.Message), Value: a.ID, Expires: d.parts.Now().Add(editedFor),
 	}
@@ -206,8 +206,8 @@ func (d *Dispatcher) newest(msg *bot.Message, a *bot.Arrival) bot.Fact {
 
 func editedKey(place bot.Place, message string) string { return place.ChatKey() + "/" + message }
 
-// saidIn returns the newest entry of a conversation that a message of the edit's writer is in, nil = none, and how often
-// the message of its turn was changed while it ran.
+// saidIn returns the newest entry of a conversation that a message of the edit's writer is in, nil = none, and how
+// often the message of its turn was changed while it ran.
 func (d *Dispatcher) saidIn(
 	ctx context.Context, session bot.SessionKey, msg *bot.Message,
 ) (said *journal.Entry, revisions int, err error) {
@@ -216,7 +216,7 @@ func (d *Dispatcher) saidIn(
 		return nil, 0, err
 	}
 	said = lastSaid(tail.Entries, func(e *journal.Entry) bool {
-		return e.Caller == msg.Caller && hears(e.Heard, msg.Message)
+		return e.Caller == msg.Caller && includesMessage(e.Heard, msg.Message)
 	})
 	for i := range tail.Entries {
 		if e := &tail.Entries[i]; said != nil && e.Turn == said.Turn && e.Joins == journal.Edited {
@@ -236,8 +236,8 @@ func lastSaid(entries []journal.Entry, wanted func(*journal.Entry) bool) *journa
 	return nil
 }
 
-// version returns a message as it reads now, as far as is known; nil = its content is no longer kept.
-func (d *Dispatcher) version(
+// messageVersion returns a message as it reads now, as far as is known; nil = its content is no longer kept.
+func (d *Dispatcher) messageVersion(
 	ctx context.Context, place bot.Place, heard []journal.Heard, message string,
 ) (*bot.Message, error) {
 	i := slices.IndexFunc(heard, func(h journal.Heard) bool { return h.Message == message })
@@ -255,7 +255,7 @@ func (d *Dispatcher) version(
 	if err != nil {
 		return nil, err
 	}
-	m, err := d.decode(&a)
+	m, err := d.decodeArrival(&a)
 	if err != nil {
 		return nil, nil //nolint:nilerr // it cannot be read any more, like one that is not kept
 	}
@@ -263,9 +263,9 @@ func (d *Dispatcher) version(
 	return &m, nil
 }
 
-// composed puts messages together as they read now; edited is the newest version of one of them, nil = the stored ones
-// are. It returns nil if the content of one is no longer kept.
-func (d *Dispatcher) composed(
+// composeVersions puts messages together as they read now; edited is the newest version of one of them, nil = the
+// stored ones are. It returns nil if the content of one is no longer kept.
+func (d *Dispatcher) composeVersions(
 	ctx context.Context, place bot.Place, heard []journal.Heard, edited *bot.Message,
 ) (*bot.Message, error) {
 	var g gathered
@@ -273,7 +273,7 @@ func (d *Dispatcher) composed(
 		m := edited
 		if edited == nil || h.Message != edited.Message {
 			var err error
-			if m, err = d.version(ctx, place, heard, h.Message); err != nil || m == nil {
+			if m, err = d.messageVersion(ctx, place, heard, h.Message); err != nil || m == nil {
 				return nil, err
 			}
 		}
@@ -291,15 +291,15 @@ func (d *Dispatcher) composed(
 	return &g.msg, nil
 }
 
-// alike reports whether two versions of a message look the same: clients send edits for the preview of a link, a
+// looksAlike reports whether two versions of a message look the same: clients send edits for the preview of a link, a
 // reaction, or a moving position, too.
-func alike(a, b *bot.Message) bool {
-	return strings.TrimSpace(a.Text) == strings.TrimSpace(b.Text) && slices.Equal(contents(a), contents(b))
+func looksAlike(a, b *bot.Message) bool {
+	return strings.TrimSpace(a.Text) == strings.TrimSpace(b.Text) && slices.Equal(fileContents(a), fileContents(b))
 }
 
-// contents are the files of a message that have a content, without the ids by which they are fetched: those can differ
-// from update to update.
-func contents(m *bot.Message) []bot.Attachment {
+// fileContents are the files of a message that have a content, without the ids by which they are fetched: those
+// can differ from update to update.
+func fileContents(m *bot.Message) []bot.Attachment {
 	var list []bot.Attachment
 	for _, f := range m.Files {
 		if f.ID != "" {
@@ -322,8 +322,8 @@ func againHash(turn string) string {
 // againID is the id of the arrival that runs the message of a turn again: there is one, however often somebody presses.
 func againID(hash string) string { return "again-" + hash }
 
-// offer sends the button for a message that was changed after its turn, once for each turn.
-func (d *Dispatcher) offer(session bot.SessionKey, said *journal.Entry, a *bot.Arrival, msg *bot.Message) turn.Effect {
+// offerAgain sends the button for a message that was changed after its turn, once for each turn.
+func (d *Dispatcher) offerAgain(session bot.SessionKey, said *journal.Entry, a *bot.Arrival, msg *bot.Message) turn.Effect {
 	hash := againHash(said.Turn)
 	row := d.reply(msg, bot.Notice, d.parts.Words.EditedLate(msg.Language), againID(hash))
 	row.Session, row.Turn, row.ReplyTo = session, said.Turn, msg.Message
@@ -332,14 +332,14 @@ func (d *Dispatcher) offer(session bot.SessionKey, said *journal.Entry, a *bot.A
 	}}}
 	e := turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}
 	if a != nil {
-		e.Change.Facts = []bot.Fact{d.newest(msg, a)}
+		e.Change.Facts = []bot.Fact{d.recordNewest(msg, a)}
 	}
 	return e
 }
 
 // editedLate handles an edit for a turn that ended before it could read it.
 func (d *Dispatcher) editedLate(ctx context.Context, t *task) bool {
-	return d.settled(ctx, t.arrival, d.effect(ctx, t.arrival, func() (e turn.Effect, err error) {
+	return d.mayLookAgain(ctx, t.arrival, d.storeEffect(ctx, t.arrival, func() (e turn.Effect, err error) {
 		if !t.verdict.OK {
 			return e, nil
 		}
@@ -347,7 +347,7 @@ func (d *Dispatcher) editedLate(ctx context.Context, t *task) bool {
 		if err != nil || said == nil {
 			return e, err
 		}
-		return d.offer(t.arrival.Session, said, nil, t.msg), nil
+		return d.offerAgain(t.arrival.Session, said, nil, t.msg), nil
 	}))
 }
 
@@ -379,7 +379,7 @@ func (d *Dispatcher) pressAgain(ctx context.Context, call *turn.Call) (e turn.Ef
 	if said == nil {
 		return say(w.AgainLost(msg.Language))
 	}
-	next, err := d.composed(ctx, msg.Place, said.Heard, nil)
+	next, err := d.composeVersions(ctx, msg.Place, said.Heard, nil)
 	if err != nil {
 		return e, err
 	}

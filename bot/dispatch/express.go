@@ -56,13 +56,13 @@ func (d *Dispatcher) expressAll(ctx context.Context) {
 				continue
 			}
 			more = true
-			if d.leaves(&list[i]) {
+			if d.leavesArrival(&list[i]) {
 				left[seq] = true
 				continue
 			}
 			if err := d.expressOne(ctx, &list[i]); err != nil {
 				left[seq] = true
-				d.trouble(ctx, "", &list[i], err)
+				d.countFailure(ctx, "", &list[i], err)
 			}
 		}
 	}
@@ -71,10 +71,10 @@ func (d *Dispatcher) expressAll(ctx context.Context) {
 // patience is how many sweeps an arrival is left to the process that accepted it.
 const patience = 2
 
-// leaves reports whether an arrival is left for now to the process that accepted it, which is probably handling it. If
-// that process is dead, this one takes over after a while. Two processes that handle the same arrival only do the work
-// twice; they do no harm. Times are measured by this process alone, since clocks may differ.
-func (d *Dispatcher) leaves(a *bot.Arrival) bool {
+// leavesArrival reports whether an arrival is left for now to the process that accepted it, which is probably handling
+// it. If that process is dead, this one takes over after a while. Two processes that handle the same arrival only do
+// the work twice; they do no harm. Times are measured by this process alone, since clocks may differ.
+func (d *Dispatcher) leavesArrival(a *bot.Arrival) bool {
 	if !d.opts.Shared || d.recent.has(a.ID) {
 		return false
 	}
@@ -93,7 +93,7 @@ func (d *Dispatcher) expressOne(ctx context.Context, a *bot.Arrival) (err error)
 			err = poison{fmt.Errorf("panic: %v", p)}
 		}
 	}()
-	msg, err := d.decode(a)
+	msg, err := d.decodeArrival(a)
 	if err != nil {
 		return err
 	}
@@ -105,15 +105,15 @@ func (d *Dispatcher) expressOne(ctx context.Context, a *bot.Arrival) (err error)
 	case bot.Press:
 		return d.expressPress(ctx, a, &msg)
 	case bot.StopTap:
-		return d.effect(ctx, a, func() (turn.Effect, error) { return d.stopTap(ctx, a, &msg) })
+		return d.storeEffect(ctx, a, func() (turn.Effect, error) { return d.stopTap(ctx, a, &msg) })
 	case bot.Member:
 		return d.expressMember(ctx, a, &msg)
 	case bot.Connection:
 		return d.expressConnection(ctx, a, &msg)
 	case bot.Migrated:
-		return d.move(ctx, a, &msg)
+		return d.moveGroup(ctx, a, &msg)
 	default:
-		return d.done(ctx, a)
+		return d.finishArrival(ctx, a)
 	}
 }
 
@@ -127,17 +127,17 @@ func (d *Dispatcher) expressPress(ctx context.Context, a *bot.Arrival, msg *bot.
 			Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: true,
 			Content: bot.Content{Text: verdict.Reply},
 		}
-		return d.effect(ctx, a, func() (turn.Effect, error) {
+		return d.storeEffect(ctx, a, func() (turn.Effect, error) {
 			return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
 		})
 	}
 	prefix, _, _ := strings.Cut(msg.Data, ":")
 	presser := d.parts.Pressers[prefix]
-	return d.effect(ctx, a, func() (turn.Effect, error) {
+	return d.storeEffect(ctx, a, func() (turn.Effect, error) {
 		if presser == nil && prefix != againPrefix {
 			return d.parts.Approvals.Press(ctx, msg)
 		}
-		call := &turn.Call{Message: msg, Session: d.session(msg), Admin: verdict.Admin, Running: d.busy(d.session(msg))}
+		call := &turn.Call{Message: msg, Session: d.session(msg), Admin: verdict.Admin, Running: d.runsTurn(d.session(msg))}
 		if presser == nil {
 			return d.pressAgain(ctx, call)
 		}
@@ -147,23 +147,23 @@ func (d *Dispatcher) expressPress(ctx context.Context, a *bot.Arrival, msg *bot.
 
 func (d *Dispatcher) expressText(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
 	if msg.Caller == "" || !d.addressed(msg) {
-		return d.done(ctx, a)
+		return d.finishArrival(ctx, a)
 	}
 	verdict, err := d.parts.Guard.Admit(ctx, msg)
 	if err != nil {
 		return err
 	}
 	if !verdict.OK {
-		return d.refuse(ctx, a, msg, verdict)
+		return d.refuseSender(ctx, a, msg, verdict)
 	}
 	if msg.Command == "" { // of all other texts, only commands overtake
-		return d.effect(ctx, a, func() (turn.Effect, error) { return d.parts.Explanations.Explain(ctx, msg, a.At) })
+		return d.storeEffect(ctx, a, func() (turn.Effect, error) { return d.parts.Explanations.Explain(ctx, msg, a.At) })
 	}
 	call := &turn.Call{Message: msg, Session: d.session(msg), Admin: verdict.Admin, Allowed: verdict.Allowed}
 	d.awaitBeginning(ctx, call.Session)
-	call.Running = d.busy(call.Session)
+	call.Running = d.runsTurn(call.Session)
 	var done []int64
-	err = d.effect(ctx, a, func() (turn.Effect, error) {
+	err = d.storeEffect(ctx, a, func() (turn.Effect, error) {
 		e, err := d.parts.Commands.Run(ctx, call)
 		done = e.Change.Done
 		return e, err
@@ -171,18 +171,18 @@ func (d *Dispatcher) expressText(ctx context.Context, a *bot.Arrival, msg *bot.M
 	if err != nil || len(done) == 0 {
 		return err
 	}
-	d.dropped(ctx, call.Session, done)
+	d.stopDropped(ctx, call.Session, done)
 	return nil
 }
 
 // errAdmitted leaves an arrival to the next look: its sender may talk here since.
 var errAdmitted = errors.New("admitted meanwhile")
 
-// refuse finishes an arrival of somebody who may not talk to the bot here.
-func (d *Dispatcher) refuse(ctx context.Context, a *bot.Arrival, msg *bot.Message, v turn.Verdict) error {
+// refuseSender finishes an arrival of somebody who may not talk to the bot here.
+func (d *Dispatcher) refuseSender(ctx context.Context, a *bot.Arrival, msg *bot.Message, v turn.Verdict) error {
 	d.parts.Log.Info().Str("caller", msg.Caller).Str("chat", msg.Place.Chat).Str("reason", v.Reason).Msg("refused")
 	computed := false
-	return d.effect(ctx, a, func() (turn.Effect, error) {
+	return d.storeEffect(ctx, a, func() (turn.Effect, error) {
 		if computed { // what was read for the verdict has changed
 			next, err := d.parts.Guard.Admit(ctx, msg)
 			if err != nil || next.OK != v.OK {
@@ -199,24 +199,24 @@ func (d *Dispatcher) refuse(ctx context.Context, a *bot.Arrival, msg *bot.Messag
 	})
 }
 
-func (d *Dispatcher) done(ctx context.Context, a *bot.Arrival) error {
+func (d *Dispatcher) finishArrival(ctx context.Context, a *bot.Arrival) error {
 	_, err := d.parts.Store.Apply(ctx, &bot.Change{Handles: a.Seq})
-	return handled(err)
+	return ignoreHandled(err)
 }
 
-// handled drops the error that says that another process has handled an arrival: that process also does what follows
-// from it.
-func handled(err error) error {
+// ignoreHandled drops the error that says that another process has handled an arrival: that process
+// also does what follows from it.
+func ignoreHandled(err error) error {
 	if errors.Is(err, bot.ErrHandled) {
 		return nil
 	}
 	return err
 }
 
-// effect stores what an arrival does, together with finishing it. compute is called again if the state has changed in
-// the meantime. If several processes handle the same arrival, the first one to store its effect wins, and the others do
-// nothing.
-func (d *Dispatcher) effect(ctx context.Context, a *bot.Arrival, compute func() (turn.Effect, error)) error {
+// storeEffect stores what an arrival does, together with finishing it. compute is called again if the state has
+// changed in the meantime. If several processes handle the same arrival, the first one to store its effect
+// wins, and the others do nothing.
+func (d *Dispatcher) storeEffect(ctx context.Context, a *bot.Arrival, compute func() (turn.Effect, error)) error {
 	var err error
 	for range 4 {
 		var e turn.Effect
@@ -225,7 +225,7 @@ func (d *Dispatcher) effect(ctx context.Context, a *bot.Arrival, compute func() 
 		}
 		e.Change.Handles = a.Seq
 		e.Change.Send = slices.DeleteFunc(e.Change.Send, unsaid)
-		d.divide(&e.Change)
+		d.divideReplies(&e.Change)
 		for i := range e.Change.Send {
 			if e.Change.Send[i].Key == "" {
 				e.Change.Send[i].Key = fmt.Sprintf("reply/%s/%d", d.turnID(a), i)
@@ -233,20 +233,20 @@ func (d *Dispatcher) effect(ctx context.Context, a *bot.Arrival, compute func() 
 		}
 		var applied *bot.Applied
 		if applied, err = d.parts.Store.Apply(ctx, &e.Change); err == nil {
-			d.forget(&e.Change)
-			d.after(e)
-			d.then(ctx, &e, applied)
+			d.forgetChanged(&e.Change)
+			d.actOnEffect(e)
+			d.runFollowUps(ctx, &e, applied)
 			return nil
 		}
 		if !errors.Is(err, bot.ErrDecided) && !errors.Is(err, bot.ErrConflict) && !errors.Is(err, bot.ErrLost) {
-			return handled(err)
+			return ignoreHandled(err)
 		}
 	}
 	return err
 }
 
-// divide makes several rows of each reply that is too long for one message, as answers are.
-func (d *Dispatcher) divide(change *bot.Change) {
+// divideReplies makes several rows of each reply that is too long for one message, as answers are.
+func (d *Dispatcher) divideReplies(change *bot.Change) {
 	if len(change.Ask) > 0 {
 		return // their cards are named by where they are among the rows
 	}
@@ -271,8 +271,8 @@ func (d *Dispatcher) divide(change *bot.Change) {
 	change.Send = rows
 }
 
-// forget drops what is remembered of the sessions in a Change.
-func (d *Dispatcher) forget(change *bot.Change) {
+// forgetChanged drops what is remembered of the sessions in a Change.
+func (d *Dispatcher) forgetChanged(change *bot.Change) {
 	for i := range change.Lanes {
 		d.kept.drop(change.Lanes[i].Session)
 	}
@@ -284,9 +284,9 @@ func (d *Dispatcher) forget(change *bot.Change) {
 	}
 }
 
-// then does what follows from an Effect that was stored. The arrival is finished by now, so that a failure is only
-// logged.
-func (d *Dispatcher) then(ctx context.Context, e *turn.Effect, applied *bot.Applied) {
+// runFollowUps does what follows from an Effect that was stored. The arrival is finished by now, so
+// that a failure is only logged.
+func (d *Dispatcher) runFollowUps(ctx context.Context, e *turn.Effect, applied *bot.Applied) {
 	if e.Then == nil {
 		return
 	}
@@ -296,12 +296,12 @@ func (d *Dispatcher) then(ctx context.Context, e *turn.Effect, applied *bot.Appl
 			err = nil
 		}
 	}
-	d.after(next) // wakes are harmless even if the Change was not stored
+	d.actOnEffect(next) // wakes are harmless even if the Change was not stored
 	d.report(ctx, err, "follow up an effect")
 }
 
-// after does what follows from an Effect that was stored.
-func (d *Dispatcher) after(e turn.Effect) {
+// actOnEffect does what follows from an Effect that was stored.
+func (d *Dispatcher) actOnEffect(e turn.Effect) {
 	for _, s := range e.Stop {
 		d.stop(s, e.TurnToStop(s), agent.ErrStopped)
 	}
@@ -326,8 +326,8 @@ func (d *Dispatcher) decidedLater(session bot.SessionKey) {
 	}
 }
 
-// busy reports whether a turn of the session runs in this process.
-func (d *Dispatcher) busy(session bot.SessionKey) bool {
+// runsTurn reports whether a turn of the session runs in this process.
+func (d *Dispatcher) runsTurn(session bot.SessionKey) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	j := d.jobs[session]

@@ -101,17 +101,17 @@ func (e *turnInbox) readAll(ctx context.Context) (said []journal.Entry, revised 
 // changedMessage returns the message of the turn as it reads now; nil = it is no longer known.
 func (e *turnInbox) changedMessage(ctx context.Context, waiting []bot.Arrival, edits []int64) (*journal.Entry, error) {
 	last := slices.IndexFunc(waiting, func(a bot.Arrival) bool { return a.Seq == edits[len(edits)-1] })
-	msg, err := e.d.decode(&waiting[last])
+	msg, err := e.d.decodeArrival(&waiting[last])
 	if err != nil {
 		return nil, nil //nolint:nilerr // it is dropped
 	}
 	said := lastSaid(e.journal.tail.Entries, func(s *journal.Entry) bool {
-		return s.Turn == e.turn.ID && hears(s.Heard, msg.Message)
+		return s.Turn == e.turn.ID && includesMessage(s.Heard, msg.Message)
 	})
 	if said == nil {
 		return nil, nil
 	}
-	whole, err := e.d.composed(ctx, msg.Place, said.Heard, nil)
+	whole, err := e.d.composeVersions(ctx, msg.Place, said.Heard, nil)
 	if err != nil || whole == nil {
 		return nil, err
 	}
@@ -136,17 +136,17 @@ func (e *turnInbox) dropEdits(ctx context.Context, edits []int64, failed error) 
 	return err
 }
 
-// steeringTexts returns the texts of the turn's person that have arrived since it began, in order, up to the first that can
-// only be a turn of its own.
+// steeringTexts returns the texts of the turn's person that have arrived since it began, in order, up to the first that
+// can only be a turn of its own.
 func (e *turnInbox) steeringTexts(ctx context.Context, waiting []bot.Arrival) (said []journal.Entry, err error) {
 	heard := &joining{}
 	for i := range waiting {
 		a := &waiting[i]
-		msg, err := e.d.decode(a)
+		msg, err := e.d.decodeArrival(a)
 		if a.Seq == e.lane.Arrival || err != nil || msg.Caller != e.msg.Caller {
 			continue
 		}
-		if relocate(&msg, a.Session); !steers(&msg) || a.Source == bot.FromSchedule {
+		if relocateMessage(&msg, a.Session); !steers(&msg) || a.Source == bot.FromSchedule {
 			break
 		}
 		verdict, err := e.d.parts.Guard.Admit(ctx, &msg)
@@ -156,7 +156,7 @@ func (e *turnInbox) steeringTexts(ctx context.Context, waiting []bot.Arrival) (s
 		if !verdict.OK {
 			break
 		}
-		entry := e.d.entry(&task{arrival: a, msg: &msg}, e.turn.ID, turn.News{}, e.d.parts.Now())
+		entry := e.d.firstEntry(&task{arrival: a, msg: &msg}, e.turn.ID, turn.News{}, e.d.parts.Now())
 		entry.Joins = journal.Meanwhile
 		said, heard.texts = append(said, entry), append(heard.texts, a.Seq)
 		heard.said = append(heard.said, msg)
@@ -185,7 +185,7 @@ func (e *turnInbox) addJoining(ctx context.Context, change *bot.Change) error {
 	change.Handles, change.Done = e.unstored.edits[0], e.unstored.edits[1:]
 	change.Lanes = []bot.LaneUpdate{{Session: e.lane.Session, Stop: new("")}}
 	e.fresh = false // an earlier run may have asked
-	return e.withdraw(ctx, change)
+	return e.withdrawQuestions(ctx, change)
 }
 
 // reportJoined follows a Change that was stored: what joined the turn gets the sign of it.

@@ -39,7 +39,7 @@ func (d *Dispatcher) Accept(ctx context.Context, raws []turn.Raw) error {
 	now := d.parts.Now()
 	batch := make([]incoming, len(raws))
 	for i, raw := range raws {
-		batch[i] = d.arrival(raw, now)
+		batch[i] = d.classifyUpdate(raw, now)
 	}
 	if err := d.explanations(ctx, batch, now); err != nil {
 		d.unstored(ctx, raws, err)
@@ -117,19 +117,19 @@ func (d *Dispatcher) keepAll(ctx context.Context, batch []incoming, chosen func(
 	if len(change.Arrive) == 0 {
 		return nil
 	}
-	seqs, err := d.arrive(ctx, change, together)
+	seqs, err := d.storeArrivals(ctx, change, together)
 	if err != nil {
 		return err
 	}
 	for i, in := range list {
 		in.arrival.Seq = seqs[i]
 	}
-	d.hint(list)
+	d.announceStored(list)
 	return nil
 }
 
-// arrive stores arrivals and returns their numbers.
-func (d *Dispatcher) arrive(ctx context.Context, change *bot.Change, together bool) ([]int64, error) {
+// storeArrivals stores arrivals and returns their numbers.
+func (d *Dispatcher) storeArrivals(ctx context.Context, change *bot.Change, together bool) ([]int64, error) {
 	if together {
 		return d.arrivals.store(ctx, d.parts.Store, change.Arrive)
 	}
@@ -221,9 +221,9 @@ func alone(ctx context.Context, to bot.Writer, list []bot.Arrival) ([]int64, err
 	return applied.Seqs, nil
 }
 
-// hint announces what was stored; without it, the sweep would find it a little later. Repeated updates are announced
-// again, because the store's reply to the first attempt may have been lost.
-func (d *Dispatcher) hint(list []*incoming) {
+// announceStored announces what was stored; without it, the sweep would find it a little later. Repeated updates are
+// announced again, because the store's reply to the first attempt may have been lost.
+func (d *Dispatcher) announceStored(list []*incoming) {
 	express := false
 	for _, in := range list {
 		if in.arrival.Express {
@@ -283,20 +283,20 @@ func (r *recent) has(id string) bool {
 	return r.known[id]
 }
 
-// received returns the arrival for an update.
-func (d *Dispatcher) received(raw turn.Raw) bot.Arrival {
+// arrivalFor returns the arrival for an update.
+func (d *Dispatcher) arrivalFor(raw turn.Raw) bot.Arrival {
 	return bot.Arrival{
 		Channel: d.opts.Channel, Bot: d.opts.Bot, ID: raw.ID, Source: cmp.Or(raw.Source, bot.Source(d.opts.Channel)),
 		Raw: raw.Body,
 	}
 }
 
-// arrival decides how an update is handled. It must not fail: what cannot be decoded is handled as an express arrival
-// and becomes a dead letter.
-func (d *Dispatcher) arrival(raw turn.Raw, now time.Time) incoming {
-	in := incoming{raw: raw, arrival: d.received(raw)}
+// classifyUpdate decides how an update is handled. It must not fail: what cannot be decoded is handled as an express
+// arrival and becomes a dead letter.
+func (d *Dispatcher) classifyUpdate(raw turn.Raw, now time.Time) incoming {
+	in := incoming{raw: raw, arrival: d.arrivalFor(raw)}
 	in.arrival.At, in.arrival.Express = now, true
-	msg, err := d.decode(&in.arrival)
+	msg, err := d.decodeArrival(&in.arrival)
 	if err != nil {
 		d.observe(Observation{What: "update", Kind: "undecodable"})
 		return in
@@ -319,7 +319,7 @@ func (d *Dispatcher) arrival(raw turn.Raw, now time.Time) incoming {
 	in.arrival.Session, in.arrival.Express = d.session(&msg), false
 	in.interrupt = class == turn.Interrupts || d.opts.Busy == Interrupt
 	// what has files is stored before they are read, and what more may belong to before that comes
-	in.plain = msg.Command == "" && len(msg.Files) == 0 && d.awaits(&msg) == 0
+	in.plain = msg.Command == "" && len(msg.Files) == 0 && d.awaitTime(&msg) == 0
 	return in
 }
 
@@ -364,10 +364,10 @@ func (d *Dispatcher) session(msg *bot.Message) bot.SessionKey {
 	return msg.Place.SessionKey(person)
 }
 
-// decode decodes an arrival with the decoder of its source. It returns bot.ErrForeign if this version of the program
-// has no such decoder: if processes of two versions share a store, one of the other version may. Any other error is
-// poison. A panic of the decoder becomes an error.
-func (d *Dispatcher) decode(a *bot.Arrival) (msg bot.Message, err error) {
+// decodeArrival decodes an arrival with the decoder of its source. It returns bot.ErrForeign if this version of the
+// program has no such decoder: if processes of two versions share a store, one of the other version may. Any other
+// error is poison. A panic of the decoder becomes an error.
+func (d *Dispatcher) decodeArrival(a *bot.Arrival) (msg bot.Message, err error) {
 	source := cmp.Or(a.Source, bot.Source(a.Channel))
 	decoder := d.parts.Decoders[source]
 	if decoder == nil {
@@ -385,9 +385,9 @@ func (d *Dispatcher) decode(a *bot.Arrival) (msg bot.Message, err error) {
 	return msg, err
 }
 
-// relocate gives a message the chat that its session is in now, which differs if the group got a new id since the
-// message was written. Message ids of the old chat are not valid in the new one.
-func relocate(msg *bot.Message, session bot.SessionKey) {
+// relocateMessage gives a message the chat that its session is in now, which differs if the group got a new id since
+// the message was written. Message ids of the old chat are not valid in the new one.
+func relocateMessage(msg *bot.Message, session bot.SessionKey) {
 	if chat := session.Chat(); chat != "" && chat != msg.Place.Chat {
 		msg.Place.Chat, msg.Message = chat, ""
 	}

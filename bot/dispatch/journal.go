@@ -147,7 +147,7 @@ func (j *laneJournal) Ask(ctx context.Context, questions []tools.Question, stats
 		case err == nil:
 			j.wake()
 			return nil
-		case taken(err), hopeless(err):
+		case isTaken(err), hopeless(err):
 			return err
 		}
 	}

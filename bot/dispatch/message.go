@@ -32,23 +32,23 @@ type gathered struct {
 	due  time.Time   // more may come until then; zero = the turn may begin
 }
 
-// gather takes the messages together that a person sent at once: an album, several forwarded messages, the parts of a
-// long text, and what was written within Options.Merge of the message before it and had arrived when the turn begins.
-// It decides from what is stored, so every process, and the next one after a crash, finds the same messages. first is the
-// first arrival, decoded.
-func (d *Dispatcher) gather(waiting []bot.Arrival, first bot.Message) gathered {
+// gatherMessages takes the messages together that a person sent at once: an album, several forwarded messages, the
+// parts of a long text, and what was written within Options.Merge of the message before it and had arrived when the
+// turn begins. It decides from what is stored, so every process, and the next one after a crash, finds the same
+// messages. first is the first arrival, decoded.
+func (d *Dispatcher) gatherMessages(waiting []bot.Arrival, first bot.Message) gathered {
 	first.Heard = heardOf(&first, waiting[0].ID)
 	g := gathered{msg: first}
-	if !d.gathers(&first) || waiting[0].Source == bot.FromSchedule {
+	if !d.mayGather(&first) || waiting[0].Source == bot.FromSchedule {
 		return g
 	}
 	last, n := first, 1
 	for ; n < len(waiting); n++ {
-		next, err := d.decode(&waiting[n])
-		if err != nil || waiting[n].Source == bot.FromSchedule || !d.follows(&last, &next, waiting[n].At.Sub(waiting[n-1].At)) {
+		next, err := d.decodeArrival(&waiting[n])
+		if err != nil || waiting[n].Source == bot.FromSchedule || !d.followsMessage(&last, &next, waiting[n].At.Sub(waiting[n-1].At)) {
 			return g
 		}
-		relocate(&next, waiting[n].Session)
+		relocateMessage(&next, waiting[n].Session)
 		next.Heard = heardOf(&next, waiting[n].ID)
 		g.add(&next, waiting[n].Seq)
 		last = next
@@ -56,7 +56,7 @@ func (d *Dispatcher) gather(waiting []bot.Arrival, first bot.Message) gathered {
 	if n == lookAhead {
 		return g
 	}
-	if wait := d.awaits(&last); wait > 0 {
+	if wait := d.awaitTime(&last); wait > 0 {
 		g.due = d.due(waiting[0].Session, waiting[n-1].Seq, wait)
 	}
 	return g
@@ -81,7 +81,7 @@ func (d *Dispatcher) due(session bot.SessionKey, seq int64, wait time.Duration) 
 	defer d.mu.Unlock()
 	l, known := d.awaited[session]
 	if !known || l.seq != seq {
-		d.tidy(now)
+		d.forgetLookouts(now)
 		l = lookout{seq: seq, due: now.Add(wait)}
 		d.awaited[session] = l
 	}
@@ -95,25 +95,25 @@ func (d *Dispatcher) due(session bot.SessionKey, seq int64, wait time.Duration) 
 // manyAwaited is how many lookouts are kept before those are forgotten whose messages were dropped meanwhile.
 const manyAwaited = 1024
 
-// tidy forgets lookouts that nobody came back to. mu is held.
-func (d *Dispatcher) tidy(now time.Time) {
+// forgetLookouts forgets lookouts that nobody came back to. mu is held.
+func (d *Dispatcher) forgetLookouts(now time.Time) {
 	if len(d.awaited) >= manyAwaited {
 		maps.DeleteFunc(d.awaited, func(_ bot.SessionKey, l lookout) bool { return now.Sub(l.due) > time.Minute })
 	}
 }
 
-// gathers says whether a message may be worked on together with the next one.
-func (d *Dispatcher) gathers(msg *bot.Message) bool {
+// mayGather says whether a message may be worked on together with the next one.
+func (d *Dispatcher) mayGather(msg *bot.Message) bool {
 	if msg.Place.Guest() { // each question has to be answered
 		return false
 	}
 	return msg.Kind == bot.Text && msg.Command == "" && (msg.Album() != "" || d.opts.Merge > 0 && msg.Reply == nil)
 }
 
-// follows says whether a message belongs to the one before it, which arrived so long before. After an outage many
-// messages arrive together that were written one by one: their dates tell them apart.
-func (d *Dispatcher) follows(last, next *bot.Message, gap time.Duration) bool {
-	if next.Person != last.Person || !d.gathers(next) {
+// followsMessage says whether a message belongs to the one before it, which arrived so long before. After an outage
+// many messages arrive together that were written one by one: their dates tell them apart.
+func (d *Dispatcher) followsMessage(last, next *bot.Message, gap time.Duration) bool {
+	if next.Person != last.Person || !d.mayGather(next) {
 		return false
 	}
 	if album := next.Album(); album != "" || last.Album() != "" {
@@ -134,13 +134,13 @@ func (d *Dispatcher) atOnce(gap, dates time.Duration) bool {
 	return gap <= d.opts.Merge || gap > dates+2*dateGrain
 }
 
-// awaits is how long the next message may take that belongs to this one; 0 = none is to be expected, so that nobody
+// awaitTime is how long the next message may take that belongs to this one; 0 = none is to be expected, so that nobody
 // waits after an ordinary message.
-func (d *Dispatcher) awaits(msg *bot.Message) time.Duration {
+func (d *Dispatcher) awaitTime(msg *bot.Message) time.Duration {
 	switch {
 	case msg.Album() != "":
 		return albumWait
-	case d.gathers(msg) && (msg.Forwarded || utf8.RuneCountInString(msg.Text) >= splitPaste):
+	case d.mayGather(msg) && (msg.Forwarded || utf8.RuneCountInString(msg.Text) >= splitPaste):
 		return d.opts.Merge
 	default:
 		return 0
@@ -166,8 +166,8 @@ type lookout struct {
 	due time.Time
 }
 
-// pause has a session looked at again when it is due. No worker waits for it.
-func (d *Dispatcher) pause(session bot.SessionKey, due time.Time) {
+// pauseSession has a session looked at again when it is due. No worker waits for it.
+func (d *Dispatcher) pauseSession(session bot.SessionKey, due time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.turns == nil {
@@ -212,7 +212,7 @@ type task struct {
 // task decodes an arrival. Access and rules are those of the chat where the message was written; the answer is sent to
 // the chat that its session is in now.
 func (d *Dispatcher) task(ctx context.Context, a *bot.Arrival) (*task, error) {
-	msg, err := d.decode(a)
+	msg, err := d.decodeArrival(a)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +229,7 @@ func (d *Dispatcher) taskOf(ctx context.Context, a *bot.Arrival, msg bot.Message
 		msg.Caller = verdict.Payer
 	}
 	rules := d.parts.Guard.Rules(msg.Place)
-	relocate(&msg, a.Session)
+	relocateMessage(&msg, a.Session)
 	first := msg
 	t := &task{arrival: a, msg: &msg, first: &first, verdict: verdict, rules: rules}
 	if verdict.OK {
@@ -244,8 +244,8 @@ func (d *Dispatcher) taskOf(ctx context.Context, a *bot.Arrival, msg bot.Message
 	return t, nil
 }
 
-// both says which tools two allow-lists have; nil = all.
-func both(a, b func(tool string) bool) func(tool string) bool {
+// intersectTools says which tools two allow-lists have; nil = all.
+func intersectTools(a, b func(tool string) bool) func(tool string) bool {
 	switch {
 	case a == nil:
 		return b
@@ -256,8 +256,8 @@ func both(a, b func(tool string) bool) func(tool string) bool {
 	}
 }
 
-// overlay returns how the tools of a turn differ from all tools. Added tools that are unsound are left out.
-func (d *Dispatcher) overlay(allowed func(tool string) bool, added []tools.Tool) *tools.Overlay {
+// toolOverlay returns how the tools of a turn differ from all tools. Added tools that are unsound are left out.
+func (d *Dispatcher) toolOverlay(allowed func(tool string) bool, added []tools.Tool) *tools.Overlay {
 	if len(added) == 0 {
 		return tools.Only(allowed)
 	}
@@ -273,8 +273,8 @@ func (d *Dispatcher) overlay(allowed func(tool string) bool, added []tools.Tool)
 	return o
 }
 
-// private reports whether nobody but the writer of a message reads its chat.
-func private(msg *bot.Message) bool {
+// isPrivate reports whether nobody but the writer of a message reads its chat.
+func isPrivate(msg *bot.Message) bool {
 	return !msg.Place.Group && msg.Place.Ordinary() && msg.Caller != "" && !msg.FromBot
 }
 
@@ -287,13 +287,13 @@ func (d *Dispatcher) turnOf(lane *bot.Lane, t *task) *agent.Turn {
 	return &agent.Turn{
 		Model: model,
 		ID:    lane.Turn, Request: requestID(lane.Turn), System: t.rules.System,
-		Tools: d.overlay(both(t.rules.Allowed, t.verdict.Allowed), t.rules.Added), Group: place.Group,
+		Tools: d.toolOverlay(intersectTools(t.rules.Allowed, t.verdict.Allowed), t.rules.Added), Group: place.Group,
 		Shared: place.Group && t.rules.SharedSession,
 		Origin: tools.Origin{
 			Channel: place.Channel, Session: string(lane.Session), Workspace: lane.Workspace, Chat: place.ChatKey(),
 			Turn:   lane.Turn,
 			Caller: t.msg.Caller, Name: t.msg.Name, Admin: t.verdict.Admin,
-			Private: private(t.msg),
+			Private: isPrivate(t.msg),
 			Alone:   !t.reachable,
 		},
 	}
@@ -308,10 +308,10 @@ var errEnds = errors.New("the service ends")
 // errReplaced ends the reading of files because their message was edited: it is read again as it is now.
 var errReplaced = errors.New("the message was edited")
 
-// receive reads the files of a message before its turn begins. Nothing of the turn is stored yet: a process that dies
-// meanwhile leaves a message that waits, whose files are read again. False: the turn does not begin; more says whether
-// to look at the session again.
-func (d *Dispatcher) receive(
+// receiveFiles reads the files of a message before its turn begins. Nothing of the turn is stored yet: a process that
+// dies meanwhile leaves a message that waits, whose files are read again. False: the turn does not begin; more says
+// whether to look at the session again.
+func (d *Dispatcher) receiveFiles(
 	ctx context.Context, lane *bot.Lane, t *task, j *job, payer cost.Payer, charges []bot.Charge,
 ) (more, ok bool) {
 	if len(t.msg.Files) == 0 || d.parts.Attachments == nil {
@@ -331,9 +331,9 @@ func (d *Dispatcher) receive(
 		j.reading, j.cancel = 0, nil
 		d.mu.Unlock()
 	}()
-	stop := d.typing(reading, t.msg.Place)
+	stop := d.showTyping(reading, t.msg.Place)
 	got, err := d.parts.Attachments.Receive(cost.WithPayer(reading, payer), &turn.Sent{
-		Message: t.msg, Session: lane.Session, Workspace: d.claim(lane, t.msg.Place).Workspace, Turn: d.turnID(t.arrival),
+		Message: t.msg, Session: lane.Session, Workspace: d.laneClaim(lane, t.msg.Place).Workspace, Turn: d.turnID(t.arrival),
 	})
 	stop()
 	switch {
@@ -348,12 +348,12 @@ func (d *Dispatcher) receive(
 		d.report(ctx, d.parts.Meter.Undo(context.WithoutCancel(ctx), charges), "give a charge back")
 		return true, false
 	default:
-		return d.trouble(ctx, lane.Session, t.arrival, fmt.Errorf("read what came along: %w", err)), false
+		return d.countFailure(ctx, lane.Session, t.arrival, fmt.Errorf("read what came along: %w", err)), false
 	}
 }
 
-// typing shows that something is being done until stop is called.
-func (d *Dispatcher) typing(ctx context.Context, place bot.Place) (stop func()) {
+// showTyping shows that something is being done until stop is called.
+func (d *Dispatcher) showTyping(ctx context.Context, place bot.Place) (stop func()) {
 	if d.parts.Typing == nil {
 		return func() {}
 	}
@@ -399,8 +399,8 @@ func (d *Dispatcher) endReading(session bot.SessionKey, of []int64, cause error)
 	}
 }
 
-// attached are the files of a message as parts whose content nobody has read.
-func attached(files []bot.Attachment) []llm.Part {
+// unreadParts are the files of a message as parts whose content nobody has read.
+func unreadParts(files []bot.Attachment) []llm.Part {
 	if len(files) == 0 {
 		return nil
 	}
@@ -411,13 +411,13 @@ func attached(files []bot.Attachment) []llm.Part {
 	return parts
 }
 
-// entry is the journal's first line of a turn.
-func (d *Dispatcher) entry(t *task, turn string, news turn.News, now time.Time) journal.Entry {
+// firstEntry is the journal's first line of a turn.
+func (d *Dispatcher) firstEntry(t *task, turn string, news turn.News, now time.Time) journal.Entry {
 	msg := t.msg
 	e := journal.Entry{Turn: turn, Kind: journal.UserEntry, At: now, Text: strings.TrimSpace(msg.Text), Speaker: msg.Name, Caller: msg.Caller, News: news.Text}
-	e.Heard, e.Scheduled = heardOf(msg, t.arrival.ID), d.scheduled(t.arrival)
+	e.Heard, e.Scheduled = heardOf(msg, t.arrival.ID), d.isScheduledRun(t.arrival)
 	if t.received == nil {
-		e.Parts = attached(msg.Files)
+		e.Parts = unreadParts(msg.Files)
 	} else {
 		e.Parts, e.USD = t.received.Parts, t.received.USD
 	}

@@ -25,19 +25,19 @@ import (
 // failure of the store.
 const commitTries = 4
 
-// commit stores the outcome of a run, with everything that follows from it, as one Change. It makes a few attempts;
-// ErrLost after an attempt whose reply may have been lost means that the Change was committed.
-func (w *work) commit(ctx context.Context, out agent.Outcome) error {
+// commitOutcome stores the outcome of a run, with everything that follows from it, as one Change. It makes a few
+// attempts; ErrLost after an attempt whose reply may have been lost means that the Change was committed.
+func (w *work) commitOutcome(ctx context.Context, out agent.Outcome) error {
 	var failed error
 	for try := range commitTries {
 		if try > 0 && !pause(ctx, time.Duration(try)*commitPause) {
 			return failed
 		}
-		change, err := w.change(ctx, out)
+		change, err := w.outcomeChange(ctx, out)
 		if err == nil {
-			w.shortened(change, out)
-			w.retold(change, out)
-			err = w.apply(ctx, change)
+			w.noteShortened(change, out)
+			w.noteRetold(change, out)
+			err = w.applyOutcome(ctx, change)
 		}
 		switch {
 		case err == nil:
@@ -45,10 +45,10 @@ func (w *work) commit(ctx context.Context, out agent.Outcome) error {
 			w.d.runEnded(w.arrival)
 			w.observeEnd(change, out)
 			return nil
-		case taken(err) && failed != nil: // it was stored, and the reply was lost
+		case isTaken(err) && failed != nil: // it was stored, and the reply was lost
 			w.observeEnd(change, out)
 			return nil
-		case taken(err), hopeless(err):
+		case isTaken(err), hopeless(err):
 			return err
 		}
 		failed = err
@@ -87,8 +87,8 @@ func pause(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// change returns the Change that follows from an outcome.
-func (w *work) change(ctx context.Context, out agent.Outcome) (*bot.Change, error) {
+// outcomeChange returns the Change that follows from an outcome.
+func (w *work) outcomeChange(ctx context.Context, out agent.Outcome) (*bot.Change, error) {
 	change := &bot.Change{Lease: &w.lease}
 	var err error
 	switch out.Kind {
@@ -97,9 +97,9 @@ func (w *work) change(ctx context.Context, out agent.Outcome) (*bot.Change, erro
 	case agent.Ended:
 		err = w.ended(ctx, change, out)
 	case agent.Parked:
-		err = w.parked(ctx, change, out)
+		err = w.parkTurn(ctx, change, out)
 	case agent.Later:
-		err = w.later(ctx, change, out)
+		err = w.postponeTurn(ctx, change, out)
 	default:
 		err = fmt.Errorf("outcome %q: %w", out.Kind, bot.ErrInvalid)
 	}
@@ -110,8 +110,8 @@ func (w *work) change(ctx context.Context, out agent.Outcome) (*bot.Change, erro
 	return change, err
 }
 
-// apply stores a Change with what the run has spent, and what the person is to be told of it.
-func (w *work) apply(ctx context.Context, change *bot.Change) error {
+// applyOutcome stores a Change with what the run has spent, and what the person is to be told of it.
+func (w *work) applyOutcome(ctx context.Context, change *bot.Change) error {
 	spent := w.purse.Spend(turn.Next{})
 	spent.In(change)
 	if !w.quiet() {
@@ -124,16 +124,17 @@ func (w *work) apply(ctx context.Context, change *bot.Change) error {
 	return err
 }
 
-// shortened tells the person, once in a conversation, that the model does not read its oldest messages any more.
-func (w *work) shortened(change *bot.Change, out agent.Outcome) {
+// noteShortened tells the person, once in a conversation, that the model does not read its oldest messages any more.
+func (w *work) noteShortened(change *bot.Change, out agent.Outcome) {
 	if out.LeftOut && !w.quiet() {
 		content := bot.Content{Text: w.d.parts.Words.LeftOut(w.msg.Language)}
 		change.Send = append(change.Send, w.row(bot.Notice, content, w.once("left-out")))
 	}
 }
 
-// retold tells the person, once in a conversation, that the model's server took what was said before as plain text only.
-func (w *work) retold(change *bot.Change, out agent.Outcome) {
+// noteRetold tells the person, once in a conversation, that the model's server took what was
+// said before as plain text only.
+func (w *work) noteRetold(change *bot.Change, out agent.Outcome) {
 	if out.Retold && !w.quiet() {
 		content := bot.Content{Text: w.d.parts.Words.Retold(w.msg.Language)}
 		change.Send = append(change.Send, w.row(bot.Notice, content, w.once("retold")))
@@ -163,8 +164,8 @@ func (w *work) composed(text string) []bot.Content {
 	return w.d.parts.Composer.Compose(text, w.msg.Place, w.msg.Language)
 }
 
-// finals returns the rows of an answer.
-func (w *work) finals(contents []bot.Content) []bot.Row {
+// finalRows returns the rows of an answer.
+func (w *work) finalRows(contents []bot.Content) []bot.Row {
 	contents = w.only(contents)
 	rows := make([]bot.Row, len(contents))
 	for i, c := range contents {
@@ -178,12 +179,12 @@ func (w *work) finals(contents []bot.Content) []bot.Row {
 	return rows
 }
 
-func (w *work) finish(change *bot.Change, entries []journal.Entry) {
+func (w *work) finishTurn(change *bot.Change, entries []journal.Entry) {
 	if len(entries) > 0 {
 		change.Append = &bot.Append{Session: w.lane.Session, After: w.journal.last, Entries: entries}
 	}
 	change.Done = append(change.Done, w.arrival.Seq)
-	change.Lanes = append(change.Lanes, idle(w.lane.Session))
+	change.Lanes = append(change.Lanes, isIdle(w.lane.Session))
 }
 
 func (w *work) answered(ctx context.Context, change *bot.Change, out agent.Outcome) error {
@@ -200,14 +201,14 @@ func (w *work) answered(ctx context.Context, change *bot.Change, out agent.Outco
 			Text: w.d.parts.Words.Ended(w.msg.Language, journal.ReasonEmpty, "", out.Stats, w.turn.Request),
 		}}
 	}
-	change.Send = w.finals(w.below(contents, out.Stats))
-	w.finish(change, out.Entries)
-	return w.withdraw(ctx, change)
+	change.Send = w.finalRows(w.addButtons(contents, out.Stats))
+	w.finishTurn(change, out.Entries)
+	return w.withdrawQuestions(ctx, change)
 }
 
-// below puts the buttons below the last content. Where the bot is a guest, or answers in somebody's name, there are none:
-// who reads the answer there has no say in the turn.
-func (w *work) below(contents []bot.Content, stats journal.Stats) []bot.Content {
+// addButtons puts the buttons below the last content. Where the bot is a guest, or answers in somebody's name, there
+// are none: who reads the answer there has no say in the turn.
+func (w *work) addButtons(contents []bot.Content, stats journal.Stats) []bot.Content {
 	if w.d.parts.Below == nil || len(contents) == 0 || w.quiet() {
 		return contents
 	}
@@ -217,8 +218,8 @@ func (w *work) below(contents []bot.Content, stats journal.Stats) []bot.Content 
 	return contents
 }
 
-// withdraw adds the withdrawal of the questions that people have not decided.
-func (w *work) withdraw(ctx context.Context, change *bot.Change) error {
+// withdrawQuestions adds the withdrawal of the questions that people have not decided.
+func (w *work) withdrawQuestions(ctx context.Context, change *bot.Change) error {
 	if w.fresh {
 		return nil
 	}
@@ -236,13 +237,13 @@ func (w *work) ended(ctx context.Context, change *bot.Change, out agent.Outcome)
 	}
 	// Nobody could receive it, or it would be said in the name of the owner of a business account.
 	if out.Reason != journal.ReasonGone && w.msg.Place.Business() == "" {
-		change.Send = w.finals(w.below(w.composed(text), out.Stats))
+		change.Send = w.finalRows(w.addButtons(w.composed(text), out.Stats))
 	}
-	w.finish(change, out.Entries)
-	return w.withdraw(ctx, change)
+	w.finishTurn(change, out.Entries)
+	return w.withdrawQuestions(ctx, change)
 }
 
-func (w *work) parked(ctx context.Context, change *bot.Change, out agent.Outcome) error {
+func (w *work) parkTurn(ctx context.Context, change *bot.Change, out agent.Outcome) error {
 	now := w.d.parts.Now()
 	change.Lanes = []bot.LaneUpdate{{
 		Session: w.lane.Session, State: ptr(bot.Parked), Since: &now, Failing: &zeroTime, Release: true,
@@ -250,8 +251,8 @@ func (w *work) parked(ctx context.Context, change *bot.Change, out agent.Outcome
 	return w.d.parts.Approvals.Ask(ctx, w.asked(out.Questions, out.Stats), change)
 }
 
-// later keeps the turn while the model is unavailable, tells the person once, and gives up in the end.
-func (w *work) later(ctx context.Context, change *bot.Change, out agent.Outcome) error {
+// postponeTurn keeps the turn while the model is unavailable, tells the person once, and gives up in the end.
+func (w *work) postponeTurn(ctx context.Context, change *bot.Change, out agent.Outcome) error {
 	now := w.d.parts.Now()
 	since := w.failingSince()
 	if now.Sub(since) >= w.d.opts.GiveUp {
@@ -264,7 +265,7 @@ func (w *work) later(ctx context.Context, change *bot.Change, out agent.Outcome)
 			Kind: agent.Ended, Reason: reason, Entries: []journal.Entry{entry}, Stats: out.Stats,
 		})
 	}
-	wait := max(out.RetryAfter, backoff(now.Sub(since)))
+	wait := max(out.RetryAfter, backoffTime(now.Sub(since)))
 	due := now.Add(wait)
 	zerolog.Ctx(ctx).Warn().Err(out.Err).Dur("wait", wait).Msg("the model is unavailable; the turn waits")
 	change.Lanes = []bot.LaneUpdate{{
@@ -287,8 +288,8 @@ func overloaded(err error) bool {
 	return ok && (e.Kind == llm.RateLimited || e.Kind == llm.Unavailable && (e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable || e.Status == 529))
 }
 
-// backoff returns a third of the time that has passed, at least 2 s and at most a minute.
-func backoff(since time.Duration) time.Duration {
+// backoffTime returns a third of the time that has passed, at least 2 s and at most a minute.
+func backoffTime(since time.Duration) time.Duration {
 	return min(max(since/3, 2*time.Second), time.Minute)
 }
 

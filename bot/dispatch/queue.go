@@ -141,11 +141,11 @@ func (d *Dispatcher) later(session bot.SessionKey) {
 // one waits here.
 const strangeFor = 2 * time.Second
 
-// strange returns which of the sessions with work this process looks at that it is neither busy with nor has queued.
-// Where others share the store they are mostly in the queue of another process, and two that work through the same queue
-// keep each other from it: so they are left to that process, for longer than it will take if it is as busy as this one.
-// A process that has nothing to do takes the younger half, which the other one comes to last.
-func (d *Dispatcher) strange(ready []bot.SessionKey, now time.Time) []bot.SessionKey {
+// strangeSessions returns which of the sessions with work this process looks at that it is neither busy with nor has
+// queued. Where others share the store they are mostly in the queue of another process, and two that work through the
+// same queue keep each other from it: so they are left to that process, for longer than it will take if it is as busy
+// as this one. A process that has nothing to do takes the younger half, which the other one comes to last.
+func (d *Dispatcher) strangeSessions(ready []bot.SessionKey, now time.Time) []bot.SessionKey {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	ready = slices.DeleteFunc(ready, func(s bot.SessionKey) bool { return d.jobs[s] != nil || d.queued[s] != nil })
@@ -173,7 +173,7 @@ func (d *Dispatcher) strange(ready []bot.SessionKey, now time.Time) []bot.Sessio
 func (d *Dispatcher) start(ctx context.Context) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for len(d.jobs) < d.opts.Concurrency && d.canStart() && d.room() {
+	for len(d.jobs) < d.opts.Concurrency && d.canStart() && d.hasMemory() {
 		party, session, ok := d.pop()
 		if !ok {
 			return
@@ -191,7 +191,7 @@ func (d *Dispatcher) start(ctx context.Context) {
 		d.weight += j.weight
 		d.jobs[session] = j
 		d.startOf(j)
-		d.wg.Go(func() { d.serve(ctx, session, j) })
+		d.wg.Go(func() { d.serveSession(ctx, session, j) })
 	}
 }
 
@@ -208,9 +208,10 @@ func (l *line) pop() (party string, session bot.SessionKey, ok bool) {
 	return l.queue.Pop()
 }
 
-// serve works on one session until it has nothing to do, then frees its worker for the next session in the queue.
-func (d *Dispatcher) serve(ctx context.Context, session bot.SessionKey, j *job) {
-	d.release(session, j, d.look(ctx, session, j))
+// serveSession works on one session until it has nothing to do, then frees its worker for
+// the next session in the queue.
+func (d *Dispatcher) serveSession(ctx context.Context, session bot.SessionKey, j *job) {
+	d.release(session, j, d.lookAtSession(ctx, session, j))
 }
 
 // release ends the work on a session. If there is more to do, the session is queued behind the waiting ones of its
@@ -228,9 +229,9 @@ func (d *Dispatcher) release(session bot.SessionKey, j *job, more bool) {
 	d.nudge(d.work)
 }
 
-// take counts the work on a session for the person whose turn it is. It returns false if that person has too many turns
-// already; the session then waits among that person's others.
-func (d *Dispatcher) take(session bot.SessionKey, person string, j *job) bool {
+// countForPerson counts the work on a session for the person whose turn it is. It returns false if that person has too
+// many turns already; the session then waits among that person's others.
+func (d *Dispatcher) countForPerson(session bot.SessionKey, person string, j *job) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if person == "" || d.queue.Move(j.party, person) {
@@ -258,8 +259,8 @@ func (d *Dispatcher) Queued() int {
 	return len(d.queued)
 }
 
-// room reports whether there is memory for one more turn. The first turn always has it. d.mu must be held.
-func (d *Dispatcher) room() bool {
+// hasMemory reports whether there is memory for one more turn. The first turn always has it. d.mu must be held.
+func (d *Dispatcher) hasMemory() bool {
 	return d.opts.Memory <= 0 || len(d.jobs) == 0 || d.weight+d.average <= d.opts.Memory
 }
 
@@ -270,8 +271,9 @@ const (
 	firstGuess   = 256 << 10
 )
 
-// weigh records how many bytes of history a turn has read. The turns to come are expected to be like the latest ones.
-func (d *Dispatcher) weigh(session bot.SessionKey, history int64) {
+// recordHistorySize records how many bytes of history a turn has read. The turns to come are
+// expected to be like the latest ones.
+func (d *Dispatcher) recordHistorySize(session bot.SessionKey, history int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	j := d.jobs[session]

@@ -12,8 +12,8 @@ import (
 
 // Schedule follows the runs of scheduled tasks (bot/schedule), whose arrivals are of the source bot.FromSchedule.
 type Schedule interface {
-	// Ended returns what is stored with the end of a run. outcome is one of the words below, or the reason of the turn's
-	// EndEntry.
+	// Ended returns what is stored with the end of a run. outcome is one of the words below, or the
+	// reason of the turn's EndEntry.
 	Ended(a *bot.Arrival, session bot.SessionKey, outcome string) []bot.Fact
 	// Settle says that such an end is stored. It must not block.
 	Settle()
@@ -30,20 +30,20 @@ const (
 	runRefused  = "refused" // its owner is not admitted
 )
 
-func (d *Dispatcher) scheduled(a *bot.Arrival) bool {
+func (d *Dispatcher) isScheduledRun(a *bot.Arrival) bool {
 	return a.Source == bot.FromSchedule && d.parts.Schedule != nil
 }
 
 // runEnds adds what is stored with the end of a run of a scheduled task to a Change.
 func (d *Dispatcher) runEnds(a *bot.Arrival, change *bot.Change, outcome string) {
-	if d.scheduled(a) {
+	if d.isScheduledRun(a) {
 		change.Facts = append(change.Facts, d.parts.Schedule.Ended(a, a.Session, outcome)...)
 	}
 }
 
 // runEnded says that the end of a run is stored.
 func (d *Dispatcher) runEnded(a *bot.Arrival) {
-	if d.scheduled(a) {
+	if d.isScheduledRun(a) {
 		d.parts.Schedule.Settle()
 	}
 }
@@ -51,7 +51,7 @@ func (d *Dispatcher) runEnded(a *bot.Arrival) {
 // refuseRun ends a run whose owner is not admitted any more. The schedule tells the admins, and nobody else.
 func (d *Dispatcher) refuseRun(ctx context.Context, a *bot.Arrival) error {
 	defer d.runEnded(a)
-	return d.effect(ctx, a, func() (e turn.Effect, err error) {
+	return d.storeEffect(ctx, a, func() (e turn.Effect, err error) {
 		d.runEnds(a, &e.Change, runRefused)
 		return e, nil
 	})
@@ -60,10 +60,10 @@ func (d *Dispatcher) refuseRun(ctx context.Context, a *bot.Arrival) error {
 // headingRows is how many of the newest rows of a session are searched for the heading of a run.
 const headingRows = 50
 
-// heading returns what the answer of a run of a scheduled task replies to: the row that says what began it. "" = this is
-// no such run.
+// heading returns what the answer of a run of a scheduled task replies to: the row that says what
+// began it. "" = this is no such run.
 func (w *work) heading(ctx context.Context) string {
-	if !w.d.scheduled(w.arrival) {
+	if !w.d.isScheduledRun(w.arrival) {
 		return ""
 	}
 	rows, err := w.d.parts.Store.Rows(ctx, w.lane.Session, headingRows)
@@ -80,7 +80,7 @@ func (w *work) heading(ctx context.Context) string {
 // runConcludes adds to the Change of an outcome what the schedule has to know of it, and makes the answer a reply to
 // what began it.
 func (w *work) runConcludes(ctx context.Context, change *bot.Change, out agent.Outcome) {
-	if !w.d.scheduled(w.arrival) {
+	if !w.d.isScheduledRun(w.arrival) {
 		return
 	}
 	if heading := w.heading(ctx); heading != "" {
@@ -111,11 +111,11 @@ func (d *Dispatcher) Speaker(ctx context.Context, session bot.SessionKey) (bot.M
 	if i < 0 || lane.Turn == "" {
 		return bot.Message{}, fmt.Errorf("turn of %s: %w", session, bot.ErrNotFound)
 	}
-	msg, err := d.decode(&waiting[i])
+	msg, err := d.decodeArrival(&waiting[i])
 	if err != nil {
 		return msg, err
 	}
-	relocate(&msg, session)
+	relocateMessage(&msg, session)
 	return msg, nil
 }
 

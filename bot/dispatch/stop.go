@@ -98,8 +98,8 @@ func (d *Dispatcher) stopTap(ctx context.Context, a *bot.Arrival, msg *bot.Messa
 	}, nil
 }
 
-// dropped stops a turn whose message a command dropped while the turn was beginning.
-func (d *Dispatcher) dropped(ctx context.Context, session bot.SessionKey, done []int64) {
+// stopDropped stops a turn whose message a command dropped while the turn was beginning.
+func (d *Dispatcher) stopDropped(ctx context.Context, session bot.SessionKey, done []int64) {
 	d.endReading(session, done, agent.ErrStopped)
 	lane, err := d.parts.Store.Lane(ctx, session)
 	if err == nil && lane.Turn != "" && !stopped(&lane) && slices.Contains(done, lane.Arrival) {
@@ -154,7 +154,7 @@ func (d *Dispatcher) interrupted(ctx context.Context, lane *bot.Lane, waiting []
 		if waiting[i].Seq == lane.Arrival {
 			continue
 		}
-		msg, err := d.decode(&waiting[i])
+		msg, err := d.decodeArrival(&waiting[i])
 		if err != nil {
 			continue
 		}

@@ -29,9 +29,9 @@ func hopeless(err error) bool {
 	return errors.As(err, &p) || errors.Is(err, bot.ErrInvalid) || errors.Is(err, bot.ErrNotFound)
 }
 
-// trouble counts a failed attempt at an arrival. After the last one, the arrival becomes a dead letter, the person is
-// told and the session continues. It reports whether the session has more to do at once.
-func (d *Dispatcher) trouble(ctx context.Context, session bot.SessionKey, a *bot.Arrival, cause error) (more bool) {
+// countFailure counts a failed attempt at an arrival. After the last one, the arrival becomes a dead letter, the person
+// is told and the session continues. It reports whether the session has more to do at once.
+func (d *Dispatcher) countFailure(ctx context.Context, session bot.SessionKey, a *bot.Arrival, cause error) (more bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Str("arrival", a.ID).
@@ -69,11 +69,11 @@ func (d *Dispatcher) trouble(ctx context.Context, session bot.SessionKey, a *bot
 func (d *Dispatcher) giveUp(ctx context.Context, session bot.SessionKey, a *bot.Arrival, letter bot.DeadLetter) bool {
 	change := &bot.Change{Dead: []bot.DeadLetter{letter}}
 	turn, text := d.turnID(a), ""
-	msg, unread := d.decode(a)
+	msg, unread := d.decodeArrival(a)
 	if unread == nil {
-		relocate(&msg, a.Session)
+		relocateMessage(&msg, a.Session)
 		text = d.parts.Words.Broken(msg.Language, requestID(turn))
-		change.Send = d.broken(&msg, text, turn)
+		change.Send = d.brokenRows(&msg, text, turn)
 	}
 	if session != "" {
 		lane, err := d.parts.Store.Lane(ctx, session)
@@ -86,7 +86,7 @@ func (d *Dispatcher) giveUp(ctx context.Context, session bot.SessionKey, a *bot.
 			change.Send = brokenIn(&lane, text, turn)
 		}
 		if lane.Turn != "" && lane.Arrival == a.Seq {
-			if err := d.end(ctx, &lane, change, journal.ReasonInternal, text); err != nil {
+			if err := d.addTurnEnd(ctx, &lane, change, journal.ReasonInternal, text); err != nil {
 				d.report(ctx, err, "end a turn")
 				return false
 			}
@@ -102,9 +102,9 @@ func (d *Dispatcher) giveUp(ctx context.Context, session bot.SessionKey, a *bot.
 	return true
 }
 
-// broken returns the rows that tell a person about an internal error: a toast for a press, a sentence for a message
+// brokenRows returns the rows that tell a person about an internal error: a toast for a press, a sentence for a message
 // that was addressed to the bot, otherwise none.
-func (d *Dispatcher) broken(msg *bot.Message, text, turn string) []bot.Row {
+func (d *Dispatcher) brokenRows(msg *bot.Message, text, turn string) []bot.Row {
 	switch {
 	case msg.Place.Business() != "":
 	case msg.Kind == bot.Press:
@@ -131,26 +131,26 @@ func brokenIn(lane *bot.Lane, text, turn string) []bot.Row {
 	return []bot.Row{{Place: place, Purpose: bot.Reply, Content: bot.Content{Text: text}, Key: "broken/" + turn}}
 }
 
-// end adds to change what ends a turn from outside: the claim of the lane, the last entry, the withdrawal of the
+// addTurnEnd adds to change what ends a turn from outside: the claim of the lane, the last entry, the withdrawal of the
 // questions, and the idle state of the lane.
-func (d *Dispatcher) end(ctx context.Context, lane *bot.Lane, change *bot.Change, reason, text string) error {
+func (d *Dispatcher) addTurnEnd(ctx context.Context, lane *bot.Lane, change *bot.Change, reason, text string) error {
 	if lane.Owner == d.opts.Owner {
 		change.Lease = &bot.Lease{Session: lane.Session, Fence: lane.Fence}
 	} else {
-		change.Claim = d.claim(lane, lane.Place)
+		change.Claim = d.laneClaim(lane, lane.Place)
 	}
 	entry := journal.Entry{Turn: lane.Turn, Kind: journal.EndEntry, At: d.parts.Now(), Reason: reason, Text: text}
 	change.Append = &bot.Append{Session: lane.Session, After: lane.Last, Entries: []journal.Entry{entry}}
-	change.Lanes = append(change.Lanes, idle(lane.Session))
+	change.Lanes = append(change.Lanes, isIdle(lane.Session))
 	if err := d.parts.Approvals.Withdraw(ctx, lane.Session, lane.Turn, "", change); err != nil {
 		return fmt.Errorf("withdraw questions: %w", err)
 	}
 	return nil
 }
 
-// claim returns the claim of a free lane. A lease under our own name that no worker of ours holds was left by an
+// laneClaim returns the claim of a free lane. A lease under our own name that no worker of ours holds was left by an
 // earlier process or by a lost reply of the store, and does not block the claim.
-func (d *Dispatcher) claim(lane *bot.Lane, place bot.Place) *bot.Claim {
+func (d *Dispatcher) laneClaim(lane *bot.Lane, place bot.Place) *bot.Claim {
 	now := d.parts.Now()
 	c := &bot.Claim{
 		Session: lane.Session, Place: place, Fence: lane.Fence, Owner: d.opts.Owner, Now: now,
@@ -165,26 +165,26 @@ func (d *Dispatcher) claim(lane *bot.Lane, place bot.Place) *bot.Claim {
 	return c
 }
 
-// orphan ends a turn whose message is no longer waiting: a command dropped the message while the turn was beginning,
+// endOrphan ends a turn whose message is no longer waiting: a command dropped the message while the turn was beginning,
 // and the process died before it could stop the turn. That command has told the person.
-func (d *Dispatcher) orphan(ctx context.Context, lane *bot.Lane) bool {
+func (d *Dispatcher) endOrphan(ctx context.Context, lane *bot.Lane) bool {
 	d.parts.Log.Info().Str("session", string(lane.Session)).Str("turn", lane.Turn).
 		Msg("turn ended: its message was dropped")
 	change := &bot.Change{}
 	text := d.parts.Words.Ended("", journal.ReasonStopped, "", journal.Stats{}, requestID(lane.Turn))
-	err := d.end(ctx, lane, change, journal.ReasonStopped, text)
+	err := d.addTurnEnd(ctx, lane, change, journal.ReasonStopped, text)
 	if err == nil {
 		_, err = d.parts.Store.Apply(ctx, change)
 	}
-	if err != nil && !taken(err) {
+	if err != nil && !isTaken(err) {
 		d.report(ctx, err, "end a dropped turn")
 		d.later(lane.Session)
 	}
 	return err == nil
 }
 
-// taken reports whether err means that another worker has the lane, so that there is nothing to do here.
-func taken(err error) bool { return errors.Is(err, bot.ErrLost) || errors.Is(err, bot.ErrConflict) }
+// isTaken reports whether err means that another worker has the lane, so that there is nothing to do here.
+func isTaken(err error) bool { return errors.Is(err, bot.ErrLost) || errors.Is(err, bot.ErrConflict) }
 
 // Limits for what is said while nothing can be stored. It is sent without the outbox, which needs the store.
 const (
@@ -241,8 +241,8 @@ func (d *Dispatcher) unstored(ctx context.Context, raws []turn.Raw, cause error)
 		}
 	}
 	for _, raw := range raws {
-		a := d.received(raw)
-		msg, err := d.decode(&a)
+		a := d.arrivalFor(raw)
+		msg, err := d.decodeArrival(&a)
 		if err != nil || msg.Kind != bot.Text || msg.Caller == "" || !d.addressed(&msg) || !msg.Place.Ordinary() {
 			continue
 		}

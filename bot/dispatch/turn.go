@@ -30,16 +30,16 @@ func (d *Dispatcher) goOnWith(ctx context.Context, lane *bot.Lane, t *task, j *j
 	defer cancel(nil)
 	w := &work{d: d, purse: d.parts.Meter.Open(t.msg, lane.Turn)}
 	d.fillWork(w, lane, t)
-	defer w.close(ctx)
+	defer w.endRun(ctx)
 	d.mu.Lock()
 	j.cancel, j.lease, j.turn, j.held = cancel, w.lease, lane.Turn, true
 	d.held(j)
 	d.mu.Unlock()
 	// Whatever arrived since the lane was read is in the store.
-	dropped, others, cause := d.overtaken(ctx, lane)
+	dropped, others, cause := d.isOvertaken(ctx, lane)
 	w.others, w.quote = others, excerpt(t.first)
 	if dropped {
-		return d.orphan(ctx, lane)
+		return d.endOrphan(ctx, lane)
 	}
 	if cause == nil && !t.verdict.OK {
 		cause = agent.ErrStopped
@@ -51,7 +51,7 @@ func (d *Dispatcher) goOnWith(ctx context.Context, lane *bot.Lane, t *task, j *j
 		d.mu.Unlock()
 		cancel(cause)
 	}
-	return w.run(w.logged(ctx))
+	return w.run(w.withLogger(ctx))
 }
 
 // run advances the turn, whose lane is held, and commits the outcome. It reports whether the session may have more to
@@ -75,20 +75,20 @@ func (d *Dispatcher) fillWork(w *work, lane *bot.Lane, t *task) {
 		wake: func() { d.parts.Outbox.Wake(w.msg.Place) },
 	}
 	w.journal.inbox = &turnInbox{work: w}
-	w.journal.weigh = func(history int64) { d.weigh(lane.Session, history) }
+	w.journal.weigh = func(history int64) { d.recordHistorySize(lane.Session, history) }
 	w.journal.tail, w.journal.known = d.kept.tail(lane)
 }
 
-// close ends the run. What was spent on work that could not be stored is stored by itself: the money is gone.
-func (w *work) close(ctx context.Context) {
+// endRun ends the run. What was spent on work that could not be stored is stored by itself: the money is gone.
+func (w *work) endRun(ctx context.Context) {
 	w.purse.Close()
 	kept, done := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
 	defer done()
 	w.d.report(kept, w.purse.Flush(kept), "store what was spent")
 }
 
-// logged returns a context whose logger names the turn.
-func (w *work) logged(ctx context.Context) context.Context {
+// withLogger returns a context whose logger names the turn.
+func (w *work) withLogger(ctx context.Context) context.Context {
 	with := w.d.parts.Log.With().Str("session", string(w.lane.Session)).Str("turn", w.lane.Turn).
 		Str("caller", w.msg.Caller).Str("request", w.turn.Request)
 	if trace := w.d.parts.Trace; trace != nil {
@@ -104,24 +104,24 @@ func (w *work) logged(ctx context.Context) context.Context {
 // do.
 func (w *work) conclude(ctx context.Context, out agent.Outcome, err error, took time.Duration) bool {
 	if err != nil {
-		return w.unfinished(ctx, err)
+		return w.leaveUnfinished(ctx, err)
 	}
 	w.d.observe(Observation{What: "turn", Kind: string(out.Kind), Duration: took, Turn: w.turn.ID})
 	kept, done := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
 	defer done()
 	w.lookAround(kept, took)
 	w.d.untold(w.lane.Session)
-	if err := w.commit(kept, out); err != nil {
-		return w.unfinished(kept, err)
+	if err := w.commitOutcome(kept, out); err != nil {
+		return w.leaveUnfinished(kept, err)
 	}
 	w.d.parts.Outbox.Wake(w.msg.Place)
 	w.over()
 	return !w.alone
 }
 
-// overtaken reports whether the message of a turn was dropped, whether other messages wait in its session, or with what
-// the turn has to be cancelled (nil = nothing), before there was anything here to cancel.
-func (d *Dispatcher) overtaken(ctx context.Context, lane *bot.Lane) (dropped, others bool, cause error) {
+// isOvertaken reports whether the message of a turn was dropped, whether other messages wait in its session, or with
+// what the turn has to be cancelled (nil = nothing), before there was anything here to cancel.
+func (d *Dispatcher) isOvertaken(ctx context.Context, lane *bot.Lane) (dropped, others bool, cause error) {
 	stop := false
 	if now, err := d.parts.Store.Lane(ctx, lane.Session); err == nil && stopped(&now) && now.Turn == lane.Turn {
 		stop = true
@@ -140,12 +140,12 @@ func (d *Dispatcher) overtaken(ctx context.Context, lane *bot.Lane) (dropped, ot
 	return false, len(waiting) > 1, d.cause(ctx, lane, waiting, stop)
 }
 
-// unfinished leaves a turn for later: for another worker, the next process or the next sweep.
-func (w *work) unfinished(ctx context.Context, err error) bool {
+// leaveUnfinished leaves a turn for later: for another worker, the next process or the next sweep.
+func (w *work) leaveUnfinished(ctx context.Context, err error) bool {
 	log := zerolog.Ctx(ctx)
 	revised := errors.Is(context.Cause(ctx), agent.ErrRevised)
 	switch {
-	case taken(err), errors.Is(context.Cause(ctx), bot.ErrLost):
+	case isTaken(err), errors.Is(context.Cause(ctx), bot.ErrLost):
 		log.Info().Err(err).Msg("turn taken over by another worker")
 		return false
 	case revised:
@@ -153,21 +153,21 @@ func (w *work) unfinished(ctx context.Context, err error) bool {
 	case errors.Is(context.Cause(ctx), context.Canceled):
 		log.Info().Msg("turn interrupted; the next process resumes it")
 	default:
-		return w.faulty(ctx, err)
+		return w.keepFaulty(ctx, err)
 	}
 	kept, done := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
 	defer done()
 	_, err = w.d.parts.Store.Apply(kept, &bot.Change{
 		Lease: &w.lease, Lanes: []bot.LaneUpdate{{Session: w.lease.Session, Release: true}},
 	})
-	if err != nil && !taken(err) {
+	if err != nil && !isTaken(err) {
 		log.Error().Err(err).Msg("lane not given back")
 	}
 	return revised
 }
 
-// faulty keeps a turn that failed because of an internal error for another attempt, and gives it up in the end.
-func (w *work) faulty(ctx context.Context, cause error) bool {
+// keepFaulty keeps a turn that failed because of an internal error for another attempt, and gives it up in the end.
+func (w *work) keepFaulty(ctx context.Context, cause error) bool {
 	log := zerolog.Ctx(ctx)
 	kept, done := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
 	defer done()
@@ -178,7 +178,7 @@ func (w *work) faulty(ctx context.Context, cause error) bool {
 		entry := journal.Entry{
 			Turn: w.turn.ID, Kind: journal.EndEntry, At: w.d.parts.Now(), Reason: journal.ReasonInternal,
 		}
-		err := w.commit(kept, agent.Outcome{
+		err := w.commitOutcome(kept, agent.Outcome{
 			Kind: agent.Ended, Reason: journal.ReasonInternal, Entries: []journal.Entry{entry},
 		})
 		if err == nil {
@@ -188,11 +188,11 @@ func (w *work) faulty(ctx context.Context, cause error) bool {
 		cause = err
 	}
 	log.Error().Err(cause).Msg("turn interrupted by an internal error; it is retried")
-	due := w.d.parts.Now().Add(max(faultWait, backoff(failing)))
+	due := w.d.parts.Now().Add(max(faultWait, backoffTime(failing)))
 	_, err := w.d.parts.Store.Apply(kept, &bot.Change{Lease: &w.lease, Lanes: []bot.LaneUpdate{{
 		Session: w.lease.Session, State: ptr(bot.Waiting), Failing: &since, NotBefore: &due, Release: true,
 	}}})
-	if err != nil && !taken(err) {
+	if err != nil && !isTaken(err) {
 		log.Error().Err(err).Msg("lane not given back")
 	}
 	w.d.later(w.lease.Session) // also if the reply of the store was lost

@@ -21,8 +21,8 @@ const (
 	longWait = 10 * time.Second
 	// shortWait is how long somebody has waited at least to whom it is said, and soonTurn what is not worth saying.
 	shortWait, soonTurn = 500 * time.Millisecond, 2 * time.Second
-	// tellEvery is how often it is looked whom to tell; tellLeast is how many are told each time at least. More are told
-	// only if turns have begun meanwhile, four for each, so that telling takes a part of what turns take.
+	// tellEvery is how often it is looked whom to tell; tellLeast is how many are told each time at least. More are
+	// told only if turns have begun meanwhile, four for each, so that telling takes a part of what turns take.
 	tellEvery, tellLeast = 500 * time.Millisecond, 100
 	// tellAgain is when a draft is shown again, with a new estimate; it disappears after about 30 s.
 	tellAgain = 22 * time.Second
@@ -81,7 +81,7 @@ func (d *Dispatcher) tellLoop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			d.tell(ctx)
+			d.tellWaiting(ctx)
 		}
 	}
 }
@@ -96,8 +96,8 @@ type notice struct {
 	done    chan struct{}
 }
 
-// tell shows who has to wait for how long. It returns when all requests have ended.
-func (d *Dispatcher) tell(ctx context.Context) {
+// tellWaiting shows who has to wait for how long. It returns when all requests have ended.
+func (d *Dispatcher) tellWaiting(ctx context.Context) {
 	notices, unread := d.toTell(d.parts.Now())
 	for _, session := range unread {
 		d.readAsker(ctx, session)
@@ -170,15 +170,16 @@ func (d *Dispatcher) readAsker(ctx context.Context, session bot.SessionKey) {
 	}
 	who := &asker{} // nobody to tell
 	if len(next) > 0 {
-		if msg, err := d.decode(&next[0]); err == nil {
-			relocate(&msg, session)
+		if msg, err := d.decodeArrival(&next[0]); err == nil {
+			relocateMessage(&msg, session)
 			who = cmp.Or(d.askerOf(&msg, &next[0]), who)
 		}
 	}
 	d.waitsFor(session, who)
 }
 
-// tellOne shows one notice: as a draft where there are drafts, which the answer replaces, else as a sign on the message.
+// tellOne shows one notice: as a draft where there are drafts, which the answer replaces,
+// else as a sign on the message.
 func (d *Dispatcher) tellOne(ctx context.Context, n *notice) {
 	defer close(n.done)
 	d.mu.Lock()
@@ -335,11 +336,11 @@ func (d *Dispatcher) merged(session bot.SessionKey, t *task) {
 		if !first && !slices.Contains(t.rest, a.Seq) {
 			continue
 		}
-		msg, err := d.decode(a)
+		msg, err := d.decodeArrival(a)
 		if err != nil {
 			continue // it was decoded when it was gathered
 		}
-		relocate(&msg, a.Session)
+		relocateMessage(&msg, a.Session)
 		own := msg.Album()
 		if !first && msg.Message != "" && (own == "" || own != album) {
 			list = append(list, msg)

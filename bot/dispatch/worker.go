@@ -17,21 +17,21 @@ import (
 // lookAhead is how many waiting arrivals of a session are read at once.
 const lookAhead = 64
 
-// look does the next thing that a session needs: it begins a turn, resumes one, or says that a message waits. It
-// reports whether there may be more to do.
-func (d *Dispatcher) look(ctx context.Context, session bot.SessionKey, j *job) (more bool) {
+// lookAtSession does the next thing that a session needs: it begins a turn, resumes one, or says that a message waits.
+// It reports whether there may be more to do.
+func (d *Dispatcher) lookAtSession(ctx context.Context, session bot.SessionKey, j *job) (more bool) {
 	if ctx.Err() != nil {
 		return false
 	}
 	return d.guarded(ctx, session, j, func(arrival **bot.Arrival) bool {
 		lane, err := d.laneOf(ctx, session)
 		if err != nil {
-			d.failed(ctx, session, err, "read a lane")
+			d.retryLater(ctx, session, err, "read a lane")
 			return false
 		}
 		next, err := d.parts.Store.Next(ctx, session, lookAhead)
 		if err != nil {
-			d.failed(ctx, session, err, "read the inbox")
+			d.retryLater(ctx, session, err, "read the inbox")
 			return false
 		}
 		if lane.Turn != "" {
@@ -48,7 +48,7 @@ func (d *Dispatcher) look(ctx context.Context, session bot.SessionKey, j *job) (
 			return false
 		}
 		j.alone, *arrival = len(next) == 1, &next[0]
-		return d.begin(ctx, lane, next, j)
+		return d.beginNext(ctx, lane, next, j)
 	})
 }
 
@@ -68,14 +68,14 @@ func (d *Dispatcher) guarded(
 		d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Str("session", string(session)).
 			Msg("worker panicked")
 		if more = false; arrival != nil && arrival.Seq != 0 {
-			more = d.trouble(context.WithoutCancel(ctx), session, arrival, poison{fmt.Errorf("panic: %v", p)})
+			more = d.countFailure(context.WithoutCancel(ctx), session, arrival, poison{fmt.Errorf("panic: %v", p)})
 		}
 	}()
 	return work(&arrival)
 }
 
-// failed logs a failure of the store and schedules the session for the next sweep.
-func (d *Dispatcher) failed(ctx context.Context, session bot.SessionKey, err error, what string) {
+// retryLater logs a failure of the store and schedules the session for the next sweep.
+func (d *Dispatcher) retryLater(ctx context.Context, session bot.SessionKey, err error, what string) {
 	d.report(ctx, err, what)
 	d.later(session)
 }
@@ -92,23 +92,23 @@ func (d *Dispatcher) goOn(ctx context.Context, lane bot.Lane, next []bot.Arrival
 	if i < 0 && len(next) == lookAhead { // after a move, older messages may be waiting before it
 		var err error
 		if next, err = d.parts.Store.Next(ctx, lane.Session, allLanes); err != nil {
-			d.failed(ctx, lane.Session, err, "read the inbox")
+			d.retryLater(ctx, lane.Session, err, "read the inbox")
 			return false
 		}
 		i = slices.IndexFunc(next, own)
 	}
 	if i < 0 {
-		return d.orphan(ctx, &lane)
+		return d.endOrphan(ctx, &lane)
 	}
 	*arrival = &next[i]
 	d.behindTurn(&lane, next)
 	if !d.mayResume(ctx, lane, next) {
 		return false
 	}
-	return d.resume(ctx, lane, *arrival, j)
+	return d.resumeTurn(ctx, lane, *arrival, j)
 }
 
-func idle(session bot.SessionKey) bot.LaneUpdate {
+func isIdle(session bot.SessionKey) bot.LaneUpdate {
 	return bot.LaneUpdate{
 		Session: session, State: ptr(bot.Idle), Turn: new(""), Arrival: new(int64(0)), Stop: new(""),
 		Live: new(int64(0)), Notice: new(""),
@@ -136,7 +136,7 @@ func (d *Dispatcher) mayResume(ctx context.Context, lane bot.Lane, waiting []bot
 	}
 	open, err := d.parts.Store.OpenApprovals(ctx, lane.Session)
 	if err != nil {
-		d.failed(ctx, lane.Session, err, "read approvals")
+		d.retryLater(ctx, lane.Session, err, "read approvals")
 		return false
 	}
 	if len(open) == 0 {
@@ -154,11 +154,11 @@ func (d *Dispatcher) sayBehind(ctx context.Context, lane bot.Lane, waiting []bot
 	if i < 0 {
 		return
 	}
-	msg, err := d.decode(&waiting[i])
+	msg, err := d.decodeArrival(&waiting[i])
 	if err != nil {
 		return
 	}
-	relocate(&msg, waiting[i].Session)
+	relocateMessage(&msg, waiting[i].Session)
 	row := d.reply(&msg, bot.Notice, d.parts.Words.Behind(msg.Language), "behind/"+lane.Turn)
 	row.Session, row.Turn = lane.Session, lane.Turn
 	change := &bot.Change{
@@ -168,7 +168,7 @@ func (d *Dispatcher) sayBehind(ctx context.Context, lane bot.Lane, waiting []bot
 		_, err = d.parts.Store.Apply(ctx, change)
 	}
 	if err != nil {
-		d.failed(ctx, lane.Session, err, "say that a message waits")
+		d.retryLater(ctx, lane.Session, err, "say that a message waits")
 		return
 	}
 	d.parts.Outbox.Wake(msg.Place)
@@ -199,37 +199,37 @@ func requestID(turn string) string {
 	return hex.EncodeToString(sum[:2])
 }
 
-// begin handles the next message of an idle session.
-func (d *Dispatcher) begin(ctx context.Context, lane bot.Lane, waiting []bot.Arrival, j *job) bool {
+// beginNext handles the next message of an idle session.
+func (d *Dispatcher) beginNext(ctx context.Context, lane bot.Lane, waiting []bot.Arrival, j *job) bool {
 	a := &waiting[0]
 	t, err := d.task(ctx, a)
 	if err != nil {
-		return d.trouble(ctx, lane.Session, a, err)
+		return d.countFailure(ctx, lane.Session, a, err)
 	}
 	if t.msg.Kind == bot.Edited {
 		return d.editedLate(ctx, t)
 	}
-	if !t.verdict.OK && d.scheduled(a) {
-		return d.settled(ctx, a, d.refuseRun(ctx, a))
+	if !t.verdict.OK && d.isScheduledRun(a) {
+		return d.mayLookAgain(ctx, a, d.refuseRun(ctx, a))
 	}
 	if !t.verdict.OK {
-		return d.settled(ctx, a, d.refuse(ctx, a, t.msg, t.verdict))
+		return d.mayLookAgain(ctx, a, d.refuseSender(ctx, a, t.msg, t.verdict))
 	}
 	if t.msg.Command != "" {
 		return d.command(ctx, lane, t)
 	}
 	if empty(t.msg) {
-		return d.settled(ctx, a, d.effect(ctx, a, func() (turn.Effect, error) {
+		return d.mayLookAgain(ctx, a, d.storeEffect(ctx, a, func() (turn.Effect, error) {
 			row := d.reply(t.msg, bot.Reply, d.parts.Words.Nothing(t.msg.Language), "")
 			return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
 		}))
 	}
-	g := d.gather(waiting, *t.msg)
+	g := d.gatherMessages(waiting, *t.msg)
 	if !g.due.IsZero() {
-		d.pause(lane.Session, g.due)
+		d.pauseSession(lane.Session, g.due)
 		return false
 	}
-	if !d.take(lane.Session, t.msg.Person, j) {
+	if !d.countForPerson(lane.Session, t.msg.Person, j) {
 		return false
 	}
 	t.msg, t.rest, t.waiting = &g.msg, g.rest, waiting
@@ -237,10 +237,10 @@ func (d *Dispatcher) begin(ctx context.Context, lane bot.Lane, waiting []bot.Arr
 	return d.beginTurn(ctx, lane, t, j, nil)
 }
 
-// settled converts the error of a finished arrival to whether the session should be looked at again.
-func (d *Dispatcher) settled(ctx context.Context, a *bot.Arrival, err error) bool {
+// mayLookAgain converts the error of a finished arrival to whether the session should be looked at again.
+func (d *Dispatcher) mayLookAgain(ctx context.Context, a *bot.Arrival, err error) bool {
 	if err != nil {
-		return d.trouble(ctx, a.Session, a, err)
+		return d.countFailure(ctx, a.Session, a, err)
 	}
 	return true
 }
@@ -248,7 +248,7 @@ func (d *Dispatcher) settled(ctx context.Context, a *bot.Arrival, err error) boo
 // command runs a command that waits its turn in the session.
 func (d *Dispatcher) command(ctx context.Context, lane bot.Lane, t *task) bool {
 	call := &turn.Call{Message: t.msg, Session: lane.Session, Admin: t.verdict.Admin, Allowed: t.verdict.Allowed}
-	return d.settled(ctx, t.arrival, d.effect(ctx, t.arrival, func() (turn.Effect, error) {
+	return d.mayLookAgain(ctx, t.arrival, d.storeEffect(ctx, t.arrival, func() (turn.Effect, error) {
 		e, err := d.parts.Commands.Run(ctx, call)
 		update := bot.LaneUpdate{Session: lane.Session, Stop: new("")}
 		if lane.Place.Channel == "" {
@@ -261,13 +261,13 @@ func (d *Dispatcher) command(ctx context.Context, lane bot.Lane, t *task) bool {
 
 // claimFailed logs a failed claim, unless it was a lost race: then somebody else does the work.
 func (d *Dispatcher) claimFailed(ctx context.Context, session bot.SessionKey, err error) {
-	if !taken(err) {
-		d.failed(ctx, session, err, "take a lane")
+	if !isTaken(err) {
+		d.retryLater(ctx, session, err, "take a lane")
 	}
 }
 
-// news returns what the model has to be told besides the message.
-func (d *Dispatcher) news(ctx context.Context, session bot.SessionKey) (turn.News, error) {
+// newsForModel returns what the model has to be told besides the message.
+func (d *Dispatcher) newsForModel(ctx context.Context, session bot.SessionKey) (turn.News, error) {
 	if d.parts.News == nil {
 		return turn.News{}, nil
 	}
@@ -276,17 +276,17 @@ func (d *Dispatcher) news(ctx context.Context, session bot.SessionKey) (turn.New
 	return d.parts.News(ctx, session, d.opts.Shared && !known)
 }
 
-// resume continues a turn that was parked, waiting, or left by a process that died.
-func (d *Dispatcher) resume(ctx context.Context, lane bot.Lane, a *bot.Arrival, j *job) bool {
+// resumeTurn continues a turn that was parked, waiting, or left by a process that died.
+func (d *Dispatcher) resumeTurn(ctx context.Context, lane bot.Lane, a *bot.Arrival, j *job) bool {
 	t, err := d.task(ctx, a)
 	if err != nil {
-		return d.trouble(ctx, lane.Session, a, err)
+		return d.countFailure(ctx, lane.Session, a, err)
 	}
-	if !d.take(lane.Session, t.msg.Person, j) {
+	if !d.countForPerson(lane.Session, t.msg.Person, j) {
 		return false
 	}
 	applied, err := d.parts.Store.Apply(ctx, &bot.Change{
-		Claim: d.claim(&lane, lane.Place), Lanes: []bot.LaneUpdate{d.resumed(&lane)},
+		Claim: d.laneClaim(&lane, lane.Place), Lanes: []bot.LaneUpdate{d.resumed(&lane)},
 	})
 	if err != nil {
 		d.claimFailed(ctx, lane.Session, err)
@@ -297,7 +297,7 @@ func (d *Dispatcher) resume(ctx context.Context, lane bot.Lane, a *bot.Arrival, 
 	d.mu.Unlock()
 	held, err := d.parts.Store.Lane(ctx, lane.Session)
 	if err != nil {
-		d.failed(ctx, lane.Session, err, "read a lane")
+		d.retryLater(ctx, lane.Session, err, "read a lane")
 		return false
 	}
 	// It was ended by somebody else before the lane was claimed.
