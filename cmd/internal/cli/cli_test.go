@@ -21,12 +21,12 @@ func TestMain(m *testing.M) {
 	if code, ok := mcptest.Main(); ok {
 		os.Exit(code)
 	}
+	if os.Getenv(asZephbot) != "" {
+		os.Exit(cli.Process(os.Args[1:]))
+	}
 	remove, err := installKind()
 	if err != nil {
 		panic(err)
-	}
-	if os.Getenv(asZephbot) != "" {
-		os.Exit(cli.Process(os.Args[1:]))
 	}
 	code := pgtest.Main(m)
 	remove()

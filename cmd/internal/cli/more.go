@@ -106,7 +106,7 @@ func (c *command) initConfig(name string, text []byte, force bool) error {
 	if err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
 	}
-	_, err = fmt.Fprintln(c.env.Out, "written: "+name)
+	_, err = fmt.Fprintln(c.env.Err, "written: "+name) // a shell may send the output to a file
 	return err
 }
 

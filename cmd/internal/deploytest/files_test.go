@@ -73,11 +73,13 @@ func TestDockerfile(t *testing.T) {
 			t.Errorf("instruction %s %s is not one of %v", i.name, i.args, known)
 		}
 	}
-	version := regexp.MustCompile(`(?m)^go (\S+)$`).FindStringSubmatch(read(t, "go.mod"))
+	// Any release of the minor version that go.mod names builds the program, so that no toolchain has to be downloaded. What
+	// is published is built with one of them.
+	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)\.0$`).FindStringSubmatch(read(t, "go.mod"))
 	if version == nil {
-		t.Fatal("go.mod has no go line")
+		t.Fatal("go.mod has no line such as go 1.26.0")
 	}
-	if image := d[0].args; !strings.Contains(image, "golang:"+version[1]+"-") {
+	if image := d[0].args; !regexp.MustCompile(`golang:` + regexp.QuoteMeta(version[1]) + `\.\d+-`).MatchString(image) {
 		t.Errorf("built with %q; go.mod wants Go %s", image, version[1])
 	}
 	if !slices.ContainsFunc(d, func(i instruction) bool {
