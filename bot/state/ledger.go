@@ -90,10 +90,17 @@ func (r *run) ledger() error {
 	}
 	ahead = ahead && wanted
 	r.result.Applied.Ahead = ahead
+	adds := func(of Account) bool {
+		_, charged, aside, further := r.asked(of)
+		return l.Checked && charged+aside > 0 || ahead && further > 0
+	}
 	for i := range l.Asides {
 		a := l.Asides[i]
-		if !held(r.change, &a) {
-			a.OfDay, a.OfMonth = 0, 0
+		if !adds(Account{a.Scope, a.Unit, a.Day}) {
+			a.OfDay = 0
+		}
+		if !adds(Account{a.Scope, a.Unit, bot.Month(a.Day)}) {
+			a.OfMonth = 0
 		}
 		if ahead {
 			a.N += a.Ahead
@@ -137,7 +144,7 @@ func (a Account) Days() []string {
 	return days
 }
 
-// Limit is the limit of an account to which the Asides of a Result are held.
+// Limit is the limit of an account to which the Asides of a Result are held; 0 = none, as the Change adds nothing to it.
 func Limit(asides []bot.Aside, of Account) (most int64) {
 	for i := range asides {
 		for _, l := range limits(&asides[i]) {

@@ -54,7 +54,9 @@ func lockAccounts(b *batch, group []*member, asked map[state.Account]int64) {
 		for _, a := range m.write.needs.Accounts {
 			limit := int64(0)
 			if asked != nil {
-				limit = state.Limit(m.write.result.Asides, a)
+				if limit = state.Limit(m.write.result.Asides, a); limit == 0 {
+					continue
+				}
 			}
 			if before, known := limits[a]; !known || limit < before {
 				limits[a] = limit
@@ -99,13 +101,17 @@ func (w *write) setAside() {
 			scopes, units, days, ns = append(scopes, a.Scope), append(units, a.Unit), append(days, a.Day), append(ns, a.N)
 		}
 	}
-	var accounts [3][]string
+	accounts := [3][]string{{}, {}, {}}
 	limits, charged := []int64{}, []int64{}
 	for _, a := range w.needs.Accounts {
+		most := state.Limit(w.result.Asides, a)
+		if most == 0 {
+			continue
+		}
 		for i, text := range []string{a.Scope, a.Unit, a.Window} {
 			accounts[i] = append(accounts[i], text)
 		}
-		limits = append(limits, state.Limit(w.result.Asides, a))
+		limits = append(limits, most)
 		charged = append(charged, w.chargedTo(a))
 	}
 	if l.Owner == "" && len(limits) == 0 {

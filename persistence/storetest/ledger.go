@@ -110,6 +110,22 @@ func ledgerTests() map[string]func(*harness) {
 				h.Error("there was room ahead beside others")
 			}
 		},
+		"ledger: a limit that was passed holds up nothing that adds nothing": func(h *harness) {
+			h.do(&bot.Change{Charges: []bot.Charge{cost("x", 130)}}) // a call has cost more than was set aside for it
+			ahead := aside(0, 100, 100)
+			ahead.Ahead = 10
+			checked := func(charges ...bot.Charge) *bot.Change {
+				return &bot.Change{Charges: charges, Ledger: &bot.Ledger{Holder: "a", Owner: owner, Checked: true, Asides: []bot.Aside{ahead}}}
+			}
+			if h.do(checked()).Ahead || h.do(checked(cost("x", 130))).Ahead { // the charge is there already
+				h.Error("there was no room ahead")
+			}
+			h.full(checked(cost("z", 1)))
+			h.do(&bot.Change{Ledger: keep("b", aside(0, 100, 100))})
+			if h.used() != 130 {
+				h.Errorf("%d used", h.used())
+			}
+		},
 		"ledger: exactly fifty of a hundred at once": func(h *harness) {
 			var through, refused atomic.Int64
 			var wg sync.WaitGroup
