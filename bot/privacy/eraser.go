@@ -7,27 +7,6 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Buckets of facts whose meaning matters here; the packages that own them say more (docs/personal-data.md).
-const (
-	menuBucket     = "menu"
-	nameBucket     = "name"
-	usedBucket     = "first_admin_used"
-	tryBucket      = "first_admin_try"
-	quotaBucket    = "quota"
-	grantBucket    = "grant"
-	scheduleBucket = "schedule"
-	mcpJobBucket   = "mcp_job"
-	recapBucket    = "recap_job"
-	auditBucket    = "audit_due"
-)
-
-// revisionBuckets are the buckets by which processes notice that another one has changed.
-func revisionBuckets() map[string]string {
-	return map[string]string{
-		scheduleBucket: "schedule_revision", "timezone": "timezone_revision", "model": "model_revision", "skill": "skill_revision",
-	}
-}
-
 // eraser decides what becomes of rows.
 type eraser struct {
 	Subject
@@ -165,11 +144,11 @@ func (e *eraser) eraseLane(row Record) []Alteration {
 // eraseFact deletes what is about the person, and removes them from what is about others.
 func (e *eraser) eraseFact(row Record) []Alteration {
 	bucket, key := row["bucket"], row["key"]
-	switch bucket {
-	case JobBucket, SpentBucket, exportBucket, oftenBucket, menuBucket, nameBucket, usedBucket, tryBucket, auditBucket:
+	rule := e.buckets[bucket]
+	if rule.Stays != "" && rule.StaysBelow == "" {
 		return nil
 	}
-	if e.aboutFact(row) && !(bucket == quotaBucket && strings.HasPrefix(key, userScope)) {
+	if e.aboutFact(row) && (rule.Stays == "" || !strings.HasPrefix(key, rule.StaysBelow)) {
 		e.touched[bucket] = true
 		return []Alteration{{Row: row}}
 	}
@@ -182,35 +161,30 @@ func (e *eraser) eraseFact(row Record) []Alteration {
 
 // aboutFact reports whether a fact is about the person alone: its key has them, or they are whom its value belongs to.
 func (s *Subject) aboutFact(row Record) bool {
-	switch row["bucket"] {
-	case grantBucket:
-		return s.inKey(row["key"]) || s.owner(row["value"], "by")
-	case scheduleBucket, mcpJobBucket, recapBucket:
-		return s.inKey(row["key"]) || s.owner(row["value"], "caller")
-	case "business":
-		return s.inKey(row["key"]) || s.mentions(row["value"])
-	case "edited": // its key ends with the number of a message
+	rule := s.buckets[row["bucket"]]
+	if rule.Message {
 		place, _, ok := bot.CutChat(row["key"])
 		return ok && s.private(place.Channel, place.Chat)
 	}
-	return s.inKey(row["key"]) || row["value"] == s.Caller() || row["value"] == s.ID
+	if s.inKey(row["key"]) {
+		return true
+	}
+	switch rule.Owner {
+	case "":
+		return row["value"] == s.Caller() || row["value"] == s.ID
+	case bot.AnyMember:
+		return s.mentions(row["value"])
+	default:
+		return s.owner(row["value"], rule.Owner)
+	}
 }
 
 // whyStays says why rows of a table that still name the person stay.
 func (e *eraser) whyStays(table string, row Record) Why {
 	switch table {
 	case factTable:
-		switch row["bucket"] {
-		case JobBucket, exportBucket, oftenBucket:
-			return StaysJob
-		case SpentBucket:
-			return StaysSums
-		case quotaBucket:
-			return StaysLimit
-		case menuBucket, nameBucket:
-			return StaysConfigured
-		case usedBucket, tryBucket, auditBucket:
-			return StaysBriefly
+		if why := e.buckets[row["bucket"]].Stays; why != "" {
+			return Why(why)
 		}
 	case chargeTable, usageTable, holdTable:
 		return StaysSums

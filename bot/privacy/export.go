@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/blob"
+	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/privacy/table"
 )
 
@@ -19,10 +20,12 @@ type Exporter struct {
 	Tables TableReader
 	Files  blob.Opener
 	Places []Place
-	Clean  func(string) string // removes credentials
-	Readme func(language string, person string, at time.Time) string
-	Now    func() time.Time
-	Most   int64 // bytes of an export before they are compressed; 0 = any
+	// Buckets are the rules of all buckets of facts.
+	Buckets []bot.BucketRule
+	Clean   func(string) string // removes credentials
+	Readme  func(language string, person string, at time.Time) string
+	Now     func() time.Time
+	Most    int64 // bytes of an export before they are compressed; 0 = any
 }
 
 // exportedTables are the files of an export and the tables that their lines come from.
@@ -53,7 +56,7 @@ func (x *Exporter) Write(ctx context.Context, of Person, language string, texts 
 	if err != nil {
 		return err
 	}
-	order := &Order{Subject: Subject{Person: of}, At: now, Sessions: sessions}
+	order := &Order{Subject: Subject{Person: of, buckets: rulesByBucket(x.Buckets)}, At: now, Sessions: sessions}
 	readme, err := a.File("README.txt")
 	if err == nil {
 		_, err = io.WriteString(readme, x.Readme(language, of.Caller(), now)+"\n")

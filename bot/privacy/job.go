@@ -55,6 +55,8 @@ type Deps struct {
 	Tables Tables
 	Store  Store
 	Places []Place
+	// Buckets are the rules of all buckets of facts.
+	Buckets []bot.BucketRule
 	// Settle writes what is due to the audit log; may be nil.
 	Settle func(ctx context.Context)
 	// Wake has the engine look at a conversation; nil = no engine runs.
@@ -331,7 +333,7 @@ func (o *Office) Spent(ctx context.Context) error {
 		if today < s.Until {
 			continue
 		}
-		e := &eraser{Subject: Subject{of, s.Pseudonym}}
+		e := &eraser{Subject: Subject{Person: of, Pseudonym: s.Pseudonym}}
 		for _, r := range tableRules() {
 			if r.Table.Name != chargeTable && r.Table.Name != usageTable {
 				continue

@@ -41,14 +41,14 @@ type Why string
 
 // The reasons for which something stays.
 const (
-	StaysJob        Why = "job"        // this job, until the receipt was delivered
-	StaysReceipt    Why = "receipt"    // the receipt, until it was delivered
-	StaysSums       Why = "sums"       // what was spent this month, while a limit applies
-	StaysLimit      Why = "limit"      // a limit that an admin has set
-	StaysConfigured Why = "configured" // the configuration names the person
-	StaysBriefly    Why = "briefly"    // it is deleted by itself within a day
-	StaysLater      Why = "later"      // it was said after the request
-	StaysOthers     Why = "others"     // it was said by others, or to others
+	StaysJob        Why = Why(bot.StaysJob)        // this job, until the receipt was delivered
+	StaysReceipt    Why = "receipt"                // the receipt, until it was delivered
+	StaysSums       Why = Why(bot.StaysSums)       // what was spent this month, while a limit applies
+	StaysLimit      Why = Why(bot.StaysLimit)      // a limit that an admin has set
+	StaysConfigured Why = Why(bot.StaysConfigured) // the configuration names the person
+	StaysBriefly    Why = Why(bot.StaysBriefly)    // it is deleted by itself within a day
+	StaysLater      Why = "later"                  // it was said after the request
+	StaysOthers     Why = "others"                 // it was said by others, or to others
 )
 
 // Why something is out of reach. They are part of every receipt.

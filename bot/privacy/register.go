@@ -170,9 +170,6 @@ func (s *Subject) spoke(row Record) bool {
 // spent reports whether a charge is the person's, or that of their private chat.
 func (s *Subject) spent(row Record) bool { return s.inKey(row["scope"]) }
 
-// userScope begins the scope of a person's charges (bot/quota).
-const userScope = "user/"
-
 // sender reports whether an update, as its channel sent it or as the service stored it, comes from the person.
 func (s *Subject) sender(raw string) bool {
 	value, ok := decodeJSON(raw)

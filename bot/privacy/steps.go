@@ -153,11 +153,13 @@ func (o *Office) waitIdle(ctx context.Context, session string) {
 	})
 }
 
-func newEraser(ctx context.Context, from TableReader, j *Job) (*eraser, error) {
+// newEraser returns what decides about the rows of a job's person.
+func newEraser(ctx context.Context, from TableReader, j *Job, buckets []bot.BucketRule) (*eraser, error) {
 	e := &eraser{
 		Subject: j.subject(), begun: j.Begun.UnixNano(), keepsDay: j.KeepsDay, cards: map[string]bool{},
 		had: map[string]bool{}, touched: map[string]bool{}, shared: map[string]bool{},
 	}
+	e.buckets = rulesByBucket(buckets)
 	for _, c := range j.Sessions {
 		e.had[string(c.Session)] = true
 	}
@@ -175,7 +177,7 @@ func newEraser(ctx context.Context, from TableReader, j *Job) (*eraser, error) {
 
 // eraseTable erases in one table.
 func (o *Office) eraseTable(ctx context.Context, j *Job, r *rule) (int, error) {
-	e, err := newEraser(ctx, o.deps.Tables, j)
+	e, err := newEraser(ctx, o.deps.Tables, j, o.deps.Buckets)
 	if err != nil {
 		return 0, err
 	}
@@ -191,8 +193,8 @@ func (o *Office) eraseTable(ctx context.Context, j *Job, r *rule) (int, error) {
 		return n, err
 	}
 	var list []bot.Fact // other processes notice by these
-	for bucket, revision := range revisionBuckets() {
-		if e.touched[bucket] {
+	for bucket := range e.touched {
+		if revision := e.buckets[bucket].Revision; revision != "" {
 			list = append(list, bot.Fact{Bucket: revision, Value: rand.Text()})
 		}
 	}
@@ -238,7 +240,7 @@ func outOfReach(postgres bool) []Why {
 
 // countRemaining counts, by reason, the rows that name the person.
 func (o *Office) countRemaining(ctx context.Context, j *Job) ([]Stay, error) {
-	e, err := newEraser(ctx, o.deps.Tables, j)
+	e, err := newEraser(ctx, o.deps.Tables, j, o.deps.Buckets)
 	if err != nil {
 		return nil, err
 	}
@@ -282,14 +284,16 @@ func (p Person) isNamedIn(t *Table, row Record) bool {
 	return false
 }
 
-// Look says what is stored about a person without changing anything.
-func Look(ctx context.Context, from TableReader, of Person, postgres bool, now time.Time) (*Receipt, error) {
+// Look says what is stored about a person without changing anything. buckets are the rules of all buckets of facts.
+func Look(
+	ctx context.Context, from TableReader, of Person, postgres bool, buckets []bot.BucketRule, now time.Time,
+) (*Receipt, error) {
 	j := NewJob(of, now)
 	var err error
 	if j.Sessions, err = ownConversations(ctx, from, of); err != nil {
 		return nil, err
 	}
-	e, err := newEraser(ctx, from, j)
+	e, err := newEraser(ctx, from, j, buckets)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/bot"
 )
 
 // erasedText takes the place of what a person said in a conversation that others share.
@@ -14,6 +15,17 @@ const erasedText = "[erased]"
 type Subject struct {
 	Person
 	Pseudonym string // takes the place of the caller id in what has to stay
+
+	buckets map[string]bot.BucketRule // of facts; those of others belong to whom their key or their value names
+}
+
+// rulesByBucket returns the rules of buckets by name.
+func rulesByBucket(list []bot.BucketRule) map[string]bot.BucketRule {
+	rules := map[string]bot.BucketRule{}
+	for _, r := range list {
+		rules[r.Bucket] = r
+	}
+	return rules
 }
 
 // isNameMember are the members of JSON objects that say what a person is called, if the same object names the person.

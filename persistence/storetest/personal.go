@@ -16,7 +16,16 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/access"
+	"github.com/zephbot/zephbot/bot/approval"
+	"github.com/zephbot/zephbot/bot/choice"
+	"github.com/zephbot/zephbot/bot/memory"
+	"github.com/zephbot/zephbot/bot/news"
 	"github.com/zephbot/zephbot/bot/privacy"
+	"github.com/zephbot/zephbot/bot/quota"
+	"github.com/zephbot/zephbot/bot/recap"
+	"github.com/zephbot/zephbot/bot/schedule"
+	"github.com/zephbot/zephbot/bot/zone"
 	"github.com/zephbot/zephbot/tools/overflow"
 )
 
@@ -72,7 +81,7 @@ func Personal(t *testing.T, open func(t *testing.T) PersonalStore) {
 		furnishPerson(t, store)
 		before := spentBy(t, store)
 		office := officeOf(store, nil)
-		look, err := privacy.Look(t.Context(), store, person(), false, start.Add(time.Hour))
+		look, err := privacy.Look(t.Context(), store, person(), false, personalBuckets(), start.Add(time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,8 +153,17 @@ func person() privacy.Person { return privacy.Person{Channel: channel, ID: perso
 func officeOf(store PersonalStore, after func(string)) *privacy.Office {
 	now := start.Add(time.Hour)
 	return privacy.NewOffice(privacy.Deps{
-		Tables: store, Store: store, After: after, Now: func() time.Time { return now }, Log: zerolog.Nop(),
+		Tables: store, Store: store, Buckets: personalBuckets(), After: after, Now: func() time.Time { return now }, Log: zerolog.Nop(),
 	})
+}
+
+// personalBuckets are the rules of the buckets that furnishPerson fills.
+func personalBuckets() []bot.BucketRule {
+	return slices.Concat(
+		access.Buckets(), approval.Buckets(), choice.Buckets(), memory.Buckets(), news.Buckets(), privacy.Buckets(),
+		quota.Buckets(), recap.Buckets(), schedule.Buckets(), zone.Buckets(),
+		[]bot.BucketRule{{Bucket: "edited", Message: true}}, // as the engine has it, which stores do not know
+	)
 }
 
 // kinds are the kinds of things in a receipt, without those that no table has.

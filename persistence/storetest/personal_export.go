@@ -67,7 +67,7 @@ func checkExport(t *testing.T, store PersonalStore) {
 func exportOf(t *testing.T, store PersonalStore) map[string]string {
 	t.Helper()
 	x := &privacy.Exporter{
-		Tables: store, Files: store, Clean: func(s string) string { return s }, Now: func() time.Time { return start },
+		Tables: store, Buckets: personalBuckets(), Files: store, Clean: func(s string) string { return s }, Now: func() time.Time { return start },
 		Readme: func(string, string, time.Time) string { return "read me" },
 	}
 	out, in := io.Pipe()
@@ -85,7 +85,7 @@ func chargesStay(t *testing.T, store PersonalStore) {
 	furnishPerson(t, store)
 	now := start.Add(time.Hour)
 	deps := privacy.Deps{
-		Tables: store, Store: store, Now: func() time.Time { return now }, Log: zerolog.Nop(), Limited: func(string) bool { return true },
+		Tables: store, Store: store, Buckets: personalBuckets(), Now: func() time.Time { return now }, Log: zerolog.Nop(), Limited: func(string) bool { return true },
 	}
 	office := privacy.NewOffice(deps)
 	before := spentBy(t, store)

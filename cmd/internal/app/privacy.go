@@ -47,7 +47,7 @@ func (c *Core) office(
 ) *privacy.Office {
 	return privacy.NewOffice(privacy.Deps{
 		Forget: forget,
-		Tables: c.stores.Tables, Store: c.stores.Bot, Places: c.personal(), Settle: settle, Wake: wake, Limited: limited, Zone: c.zone(),
+		Tables: c.stores.Tables, Store: c.stores.Bot, Places: c.personal(), Buckets: Buckets(), Settle: settle, Wake: wake, Limited: limited, Zone: c.zone(),
 		Postgres: c.database() == "PostgreSQL", After: c.opts.Erased, Now: c.now, Log: c.log.With().Str("component", "privacy").Logger(),
 	})
 }
@@ -55,7 +55,7 @@ func (c *Core) office(
 // exporter returns what writes exports from the open store.
 func (c *Core) exporter() *privacy.Exporter {
 	return &privacy.Exporter{
-		Tables: c.stores.Tables, Files: c.stores.Blobs, Places: c.personal(), Clean: c.redactor.String, Readme: c.words().ExportReadme, Now: c.now,
+		Tables: c.stores.Tables, Files: c.stores.Blobs, Places: c.personal(), Buckets: Buckets(), Clean: c.redactor.String, Readme: c.words().ExportReadme, Now: c.now,
 		Most: exportLimit,
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Buckets lists the buckets of facts that the program uses, by name: the texts, and the constants with texts, that stand
-// for one in its source.
+// for one in its source, without its rules of buckets.
 func Buckets(tree fs.FS, names []string) ([]string, error) {
 	module, err := moduleOf(tree)
 	if err != nil {
@@ -36,6 +36,9 @@ func Buckets(tree fs.FS, names []string) ([]string, error) {
 	}
 	for _, f := range files {
 		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if areBucketRules(n) {
+				return false
+			}
 			for _, e := range bucketsIn(n) {
 				if text := textOf(e, consts[f.dir]); text != "" {
 					found[text] = true
@@ -64,6 +67,16 @@ func (f goFile) texts(consts map[string]map[string]string) {
 		}
 		return true
 	})
+}
+
+// areBucketRules reports whether a node is a literal of rules of buckets.
+func areBucketRules(n ast.Node) bool {
+	list, ok := n.(*ast.CompositeLit)
+	if !ok {
+		return false
+	}
+	array, ok := list.Type.(*ast.ArrayType)
+	return ok && lastName(array.Elt) == "BucketRule"
 }
 
 // bucketsIn returns the expressions that name buckets in a node: a constant that is called one, a field Bucket, the name

@@ -83,7 +83,7 @@ func (u *User) Look(ctx context.Context) (r *privacy.Receipt, err error) {
 		return &privacy.Receipt{Gone: []privacy.Count{}, Stays: []privacy.Stay{}, Beyond: []privacy.Why{}}, nil
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	return privacy.Look(ctx, store, u.Person, u.url != "", u.opts.Now())
+	return privacy.Look(ctx, store, u.Person, u.url != "", app.Buckets(), u.opts.Now())
 }
 
 // Erase erases the person and returns the receipt. If a service works on the data, it is asked to, and tell is told so;

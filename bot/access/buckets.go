@@ -1,0 +1,78 @@
+package access
+
+import "github.com/zephbot/zephbot/bot"
+
+// Buckets says what the facts of this package are and whose.
+func Buckets() []bot.BucketRule {
+	return []bot.BucketRule{
+		{
+			Bucket: personBucket,
+			About:  "a person who was admitted in the chat: role, name, who admitted them",
+			Found:  "key `CHANNEL/BOT/ID`; who admitted others is in the value (`by`, `by_name`)",
+		},
+		{
+			Bucket: strangerBucket,
+			About:  "a person who asked to be admitted: name, language; kept for 30 days",
+			Found:  "key `CHANNEL/BOT/ID`",
+		},
+		{
+			Bucket: bucket,
+			About:  "which person a configured @name belongs to",
+			Found:  "value: the person's id",
+			Stays:  bot.StaysConfigured,
+		},
+		{
+			Bucket: usedBucket,
+			About:  "who has used the code of the first admin; kept for a day",
+			Found:  "value: the person's id",
+			Stays:  bot.StaysBriefly,
+		},
+		{
+			Bucket: tryBucket,
+			About:  "how often a person tried a code within an hour",
+			Found:  "key begins with `CHANNEL/BOT/ID/`",
+			Stays:  bot.StaysBriefly,
+		},
+		{
+			Bucket: businessBucket,
+			About:  "a connection to somebody's business account",
+			Found:  "value: the account's owner",
+			Owner:  bot.AnyMember,
+		},
+		{
+			Bucket: groupBucket,
+			About:  "a group that was admitted: its name, who admitted it",
+			Found:  "a chat's; the admin is in the value",
+		},
+		{
+			Bucket: pairBucket,
+			About:  "how often other bots wrote in a chat lately",
+			Found:  "ids of other bots and chats, for a short time: no person",
+		},
+		{
+			Bucket: silenceBucket,
+			About:  "how often other bots wrote in a chat lately",
+			Found:  "ids of other bots and chats, for a short time: no person",
+		},
+		{
+			Bucket: chainBucket,
+			About:  "how often other bots wrote in a chat lately",
+			Found:  "ids of other bots and chats, for a short time: no person",
+		},
+		{
+			Bucket: adminsBucket,
+			About:  "which message last took the rights of an admin away",
+			Found:  "the id of a message: no person",
+		},
+		{
+			Bucket: toldBucket,
+			About:  "a random word that changes when admins are told of somebody who wants to be admitted; kept for 30 days",
+			Found:  "no person",
+		},
+		{
+			Bucket: codeBucket,
+			About:  "hash of the code that a process has shown",
+			Found:  "no person",
+		},
+	}
+}

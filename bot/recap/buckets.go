@@ -1,0 +1,15 @@
+package recap
+
+import "github.com/zephbot/zephbot/bot"
+
+// Buckets says what the facts of this package are and whose.
+func Buckets() []bot.BucketRule {
+	return []bot.BucketRule{
+		{
+			Bucket: bucket,
+			About:  "a `/recap` that is being written: the message, with its writer",
+			Found:  "value: the message; deleted with the answer, at the latest after an hour",
+			Owner:  "caller",
+		},
+	}
+}
