@@ -15,6 +15,7 @@ import (
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/cmd/internal/check"
 	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/persistence/sql"
 	"github.com/zephbot/zephbot/tools"
@@ -38,7 +39,7 @@ func ACP(ctx context.Context, opts Options, o ACPOptions) error {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	if err := ready(opts, Use{Model: true, Terminal: true}); err != nil {
+	if err := ready(opts, check.Use{Model: true, Terminal: true}); err != nil {
 		return err
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
@@ -26,7 +27,7 @@ func sharing(t *testing.T, dir, name string, more ...string) *Core {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newCore(Options{Config: cfg, Log: zerolog.Nop(), Now: now(Options{})})
+	c := newCore(Options{Config: cfg, Log: zerolog.Nop(), Now: time.Now})
 	c.stores = &persistence.Stores{Bot: bottest.New()}
 	return c
 }

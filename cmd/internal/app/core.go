@@ -29,12 +29,12 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/cmd/internal/metrics"
 	"github.com/zephbot/zephbot/cmd/internal/providers"
+	"github.com/zephbot/zephbot/cmd/internal/ruleset"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/redis"
 	"github.com/zephbot/zephbot/persistence/sql"
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/command"
-	"github.com/zephbot/zephbot/policy/pathrule"
 	reasons "github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools"
@@ -256,7 +256,7 @@ func (c *Core) openStores(ctx context.Context) (err error) {
 	}); err != nil {
 		return err
 	}
-	if c.redis, err = redis.Open(redisOptions(c.cfg, c.log.With().Str("component", "redis").Logger())); err != nil {
+	if c.redis, err = redis.Open(c.opts.Layout().Redis(c.log.With().Str("component", "redis").Logger())); err != nil {
 		return fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
 	return nil
@@ -275,10 +275,10 @@ func (c *Core) openRules() error {
 	if c.redactor, err = redact.NewWith(options); err != nil {
 		return fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
-	if c.globs, err = pathrule.New(expand(c.cfg.Path, c.cfg.Tools.File.DenyRead, "*/"), expand(c.cfg.Path, c.cfg.Tools.File.AllowRead, "")); err != nil {
+	if c.globs, err = ruleset.Files(c.cfg); err != nil {
 		return fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
-	if c.policy, err = buildPolicy(c.cfg, c.opts.WorkDir, c.globs, c.reader); err != nil {
+	if c.policy, err = ruleset.Build(ruleset.Source{Config: c.cfg, Tools: Tools(), WorkDir: c.opts.WorkDir, Files: c.globs, Reader: c.reader}); err != nil {
 		return fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
 	return nil

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"regexp"
-	"slices"
 	"strconv"
 	"time"
 
@@ -91,34 +89,5 @@ func accepting(d *dispatch.Dispatcher) telegram.Accept {
 			raws[i] = turn.Raw{ID: strconv.FormatInt(u.ID, 10), Body: u.Raw}
 		}
 		return d.Accept(ctx, raws)
-	}
-}
-
-// hookSecret matches what Telegram accepts as a secret_token (Bot API setWebhook).
-var hookSecret = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
-
-// publicAPI is the Bot API server that only delivers to public addresses.
-const publicAPI = "https://api.telegram.org"
-
-// webhook checks whether Telegram could deliver to the address, and would accept the secret.
-func (k *inspector) webhook(t config.Telegram) {
-	if t.WebhookSecret != "" && !hookSecret.MatchString(t.WebhookSecret.Reveal()) {
-		k.wrong("telegram.webhook_secret", "Telegram takes 1 to 256 of A-Z, a-z, 0-9, _ and - only; leave it empty, and one is made from the token")
-	}
-	if t.WebhookURL == "" {
-		if t.WebhookSecret != "" {
-			k.warn("telegram.webhook_secret", "has no effect without telegram.webhook_url: updates are polled")
-		}
-		return
-	}
-	u, err := url.Parse(t.WebhookURL)
-	if err != nil || t.APIURL != publicAPI {
-		return // a self-hosted server delivers to any address
-	}
-	switch {
-	case u.Scheme != "https":
-		k.wrong("telegram.webhook_url", "Telegram delivers to https addresses only; a proxy before %s can hold the certificate", t.WebhookListen)
-	case !slices.Contains([]string{"", "443", "80", "88", "8443"}, u.Port()):
-		k.wrong("telegram.webhook_url", "Telegram delivers to the ports 443, 80, 88 and 8443 only; telegram.webhook_listen may have another one behind a proxy")
 	}
 }

@@ -9,13 +9,13 @@ import (
 
 	"github.com/zephbot/zephbot/agent/judge"
 	"github.com/zephbot/zephbot/bot/facts"
+	"github.com/zephbot/zephbot/cmd/internal/check"
 	"github.com/zephbot/zephbot/tools"
 )
 
 const (
 	verdictBucket = "judge"            // facts: verdicts by session and call
 	verdictsFor   = 7 * 24 * time.Hour // longer than any turn lives
-	maxJudgeFile  = 256 << 10
 )
 
 // adversary builds the judge stage; nil if it is disabled.
@@ -37,12 +37,12 @@ func (c *Core) adversary() (tools.Middleware, error) {
 		if err != nil {
 			return nil, fmt.Errorf("policy_file: %w", err)
 		}
-		text, err := io.ReadAll(io.LimitReader(f, maxJudgeFile+1))
+		text, err := io.ReadAll(io.LimitReader(f, check.MaxJudgeFile+1))
 		if err = errors.Join(err, f.Close()); err != nil {
 			return nil, fmt.Errorf("policy_file: %w", err)
 		}
-		if len(text) > maxJudgeFile {
-			return nil, fmt.Errorf("policy_file %s has more than %d bytes", a.PolicyFile, maxJudgeFile)
+		if len(text) > check.MaxJudgeFile {
+			return nil, fmt.Errorf("policy_file %s has more than %d bytes", a.PolicyFile, check.MaxJudgeFile)
 		}
 		o.Policies = judge.Policies(string(text))
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
@@ -14,6 +13,7 @@ import (
 	"github.com/zephbot/zephbot/tools/workspace"
 
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/ruleset"
 	"github.com/zephbot/zephbot/policy"
 	reasons "github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
@@ -108,7 +108,7 @@ func (c *Core) shell(k *kit) ([]tools.Tool, error) {
 		Transactional: s.Transactional, AutoRollback: s.AutoRollback, AutoRollbackExitCodes: s.AutoRollbackExitCodes,
 		SnapshotRequired: s.SnapshotRequired, TransactionScope: s.TransactionScope, MaxSnapshotBytes: s.MaxSnapshotBytes,
 		Ledger: c.ledger(), MaxBackgroundRuns: background, BackgroundTimeout: time.Duration(s.BackgroundTimeoutSecs) * time.Second,
-		PreviewDir: c.previewDir(), Unasked: unasked(&s) != policy.UnaskedNothing,
+		PreviewDir: c.previewDir(), Unasked: ruleset.Unasked(&s) != policy.UnaskedNothing,
 		Sandbox: s.Sandbox, Helper: sandbox.Self, Redact: c.redactor.String, Shape: c.shapeBackground, Now: c.now, Log: c.log.With().Str("component", "shell").Logger(),
 	})
 	if err != nil {
@@ -169,19 +169,4 @@ func limits(l config.ShellLimits) sandbox.Limits {
 	return sandbox.Limits{
 		Procs: l.Processes, Memory: max(memory, 0), FileSize: l.FileBytes, Files: l.OpenFiles, CPU: time.Duration(l.CPUSeconds) * time.Second,
 	}
-}
-
-// expand makes globs that begin with ~ absolute. It prepends before to relative ones; if that is empty, they are left
-// as they are, to be refused later.
-func expand(path func(string) string, globs []string, before string) []string {
-	out := make([]string, len(globs))
-	for i, g := range globs {
-		switch out[i] = g; {
-		case strings.HasPrefix(g, "~"):
-			out[i] = path(g)
-		case g != "" && g[0] != '/' && g[0] != '*':
-			out[i] = before + strings.TrimPrefix(g, "./")
-		}
-	}
-	return out
 }

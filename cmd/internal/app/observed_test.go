@@ -21,7 +21,9 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/wire"
 	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/check"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/doctor"
 	"github.com/zephbot/zephbot/cmd/internal/tracing"
 	"github.com/zephbot/zephbot/cmd/internal/tracing/tracetest"
 	"github.com/zephbot/zephbot/cmd/internal/upkeep"
@@ -193,13 +195,13 @@ func TestObserved(t *testing.T) {
 	said := o.until(`zephbot_turn_duration_seconds_count{phase="deliver"} 2`)
 	o.measured(said)
 	o.search(t, "/metrics", said, false)
-	found := app.Check(app.Options{Config: o.cfg, WorkDir: o.dir}, app.Use{Telegram: true, Model: true})
+	found := check.Check(app.Options{Config: o.cfg, WorkDir: o.dir}.Checks(), check.Use{Telegram: true, Model: true})
 	o.search(t, "config check", fmt.Sprintln("findings:", found), false)
 	for _, path := range []string{"/healthz", "/readyz", "/debug/pprof/", "/debug/pprof/goroutine?debug=2", "/debug/pprof/heap?debug=1", "/other"} {
 		o.search(t, path, o.get(path), false)
 	}
 	o.dumped()
-	rows, err := json.Marshal(app.Doctor(t.Context(), app.DoctorOptions{
+	rows, err := json.Marshal(doctor.Run(t.Context(), doctor.Options{
 		Options: app.Options{Config: o.cfg, Version: "test", WorkDir: o.dir}, Problems: found.Problems, Warnings: found.Warnings, Each: time.Minute,
 	}))
 	if err != nil {

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"slices"
 	"sync/atomic"
 
@@ -105,24 +104,4 @@ func pageMount(serving *atomic.Pointer[service]) []metrics.Mount {
 		s.page.ServeHTTP(rw, r)
 	})
 	return []metrics.Mount{{Pattern: "/admin", Handler: page}, {Pattern: "/admin/", Handler: page}}
-}
-
-// operatorPage checks whether the page can be signed in to safely.
-func (k *inspector) operatorPage() {
-	const key = "metrics.public_url"
-	m := k.c.Metrics
-	if m.PublicURL == "" {
-		return
-	}
-	if m.Listen == "" {
-		k.warn(key, "has no effect without metrics.listen: nothing serves the page")
-	}
-	u, err := url.Parse(m.PublicURL)
-	switch {
-	case err != nil: // said already
-	case u.Scheme == "http" && !loopback(m.PublicURL):
-		k.wrong(key, "with http everybody on the way could sign in as the admin: use https; a proxy before %s can hold the certificate", m.Listen)
-	case u.Path != "" && u.Path != "/":
-		k.wrong(key, "the page is always at /admin: leave the path %s out", u.Path)
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/cmd/internal/check"
 	"github.com/zephbot/zephbot/cmd/internal/providers"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -49,9 +50,7 @@ func (s *service) tellLimits() {
 	}
 	offers := s.core.models.Offers()
 	if usd, _ := offers.LongestAnswers(); usd != nil && usd.Unlimited {
-		k := &inspector{c: s.core.cfg}
-		k.tightLimits(offers)
-		for _, w := range k.found.Warnings {
+		for _, w := range check.TightLimits(s.core.cfg, offers) {
 			s.core.log.Warn().Str("config", w.String()).Msg("start")
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/cmd/internal/check"
 	"github.com/zephbot/zephbot/cmd/internal/replay"
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/act"
@@ -40,7 +41,7 @@ func OpenRules(opts Options) (*Rules, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	if err := ready(opts, Use{Terminal: true}); err != nil {
+	if err := ready(opts, check.Use{Terminal: true}); err != nil {
 		return nil, err
 	}
 	home, err := os.MkdirTemp("", "zephbot-rules-")

@@ -17,6 +17,7 @@ import (
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/telegram"
+	"github.com/zephbot/zephbot/cmd/internal/check"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/cmd/internal/metrics"
@@ -31,7 +32,7 @@ func Serve(ctx context.Context, opts Options) error {
 		return errors.Join(config.ErrInvalid, errors.New("no Telegram token: set telegram.token or ZEPH_TELEGRAM_TOKEN, or try `zephbot simulate`"))
 	}
 	opts.Mode = layout.Serve
-	if err := ready(opts, Use{Telegram: true, Model: true}); err != nil {
+	if err := ready(opts, check.Use{Telegram: true, Model: true}); err != nil {
 		return err
 	}
 	c, err := OpenCore(ctx, opts)
@@ -258,11 +259,7 @@ func (c *Core) banner(channel, allowed string) {
 	warn(slices.Contains(c.cfg.Telegram.AllowedUsers, access.Everyone), "everyone may talk to this bot (telegram.allowed_users)")
 	warn(slices.Contains(c.cfg.Telegram.AllowedChats, access.Everyone), "the bot works in every group (telegram.allowed_chats)")
 	warn(c.cfg.Security.AutonomyLevel == "full", "tools run without asking (security.autonomy_level)")
-	warn(strings.HasPrefix(c.cfg.Telegram.APIURL, "http://") && !loopback(c.cfg.Telegram.APIURL), "the token travels in clear text (telegram.api_url)")
-}
-
-func loopback(url string) bool {
-	return strings.HasPrefix(url, "http://127.0.0.1") || strings.HasPrefix(url, "http://localhost") || strings.HasPrefix(url, "http://[::1]")
+	warn(strings.HasPrefix(c.cfg.Telegram.APIURL, "http://") && !check.Loopback(c.cfg.Telegram.APIURL), "the token travels in clear text (telegram.api_url)")
 }
 
 func ids(list []int64) []string {

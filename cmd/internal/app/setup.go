@@ -46,7 +46,7 @@ func FindBot(ctx context.Context, token config.Secret, apiURL string) (*Found, e
 	case telegram.Busy:
 		return nil, sentence{"Telegram is asked too often at the moment; wait a minute", err}
 	default:
-		return nil, sentence{fmt.Sprintf("%s cannot be reached (%s); see that this machine reaches it: a firewall, HTTPS_PROXY", apiURL, wireCause(err)), err}
+		return nil, sentence{fmt.Sprintf("%s cannot be reached (%s); see that this machine reaches it: a firewall, HTTPS_PROXY", apiURL, telegram.Cause(err)), err}
 	}
 }
 
@@ -87,7 +87,7 @@ func (f *Found) Await(ctx context.Context, code string) (Person, error) {
 	case errors.Is(err, telegram.ErrBacklog):
 		return who, &Obstacle{text: "more than 100 older messages wait for this bot, so a new one cannot be seen yet"}
 	case telegram.FaultOf(err) != telegram.Conflict:
-		return who, sentence{"Telegram does not answer at the moment (" + wireCause(err) + "); trying again", err}
+		return who, sentence{"Telegram does not answer at the moment (" + telegram.Cause(err) + "); trying again", err}
 	}
 	hook, hookErr := f.client.Registered(ctx, "")
 	if hookErr == nil && hook.Host != "" {
@@ -99,7 +99,7 @@ func (f *Found) Await(ctx context.Context, code string) (Person, error) {
 // Release removes the webhook of the bot. Waiting messages are kept.
 func (f *Found) Release(ctx context.Context) error {
 	if err := f.client.Release(ctx); err != nil {
-		return sentence{"the webhook could not be removed (" + wireCause(err) + ")", err}
+		return sentence{"the webhook could not be removed (" + telegram.Cause(err) + ")", err}
 	}
 	return nil
 }
@@ -148,6 +148,3 @@ func Sandbox(ctx context.Context) (text string, full bool) {
 	level := sandbox.Probe(ctx, sandbox.Self)
 	return level.String(), level.Full()
 }
-
-// NotWritable returns why this account cannot write to a directory; "" = it can.
-func NotWritable(dir string) string { return notWritable(dir) }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/bot/simulator"
+	"github.com/zephbot/zephbot/cmd/internal/check"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/persistence"
 )
@@ -37,7 +38,7 @@ func Simulate(ctx context.Context, opts Options, sim SimulateOptions) error {
 	if err := simulator.CheckListen(sim.Listen); err != nil {
 		return fmt.Errorf("%w: --listen: %w", config.ErrInvalid, err)
 	}
-	if err := ready(opts, Use{Model: len(opts.Config.LLM.Providers) > 0}); err != nil {
+	if err := ready(opts, check.Use{Model: len(opts.Config.LLM.Providers) > 0}); err != nil {
 		return err
 	}
 	home := opts.Layout().Simulator()

@@ -15,6 +15,7 @@ import (
 	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/cmd/internal/check"
 	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/tools/mcp"
 )
@@ -113,7 +114,7 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	if err := ready(opts, Use{Model: true, Terminal: true}); err != nil {
+	if err := ready(opts, check.Use{Model: true, Terminal: true}); err != nil {
 		return err
 	}
 	moved, err := opts.Layout().MoveTerminal()

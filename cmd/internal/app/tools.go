@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/bot/rulebook"
+	"github.com/zephbot/zephbot/cmd/internal/check"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/tools/chain"
@@ -28,6 +32,7 @@ import (
 type Bench struct {
 	core *Core
 	stop func() // ends the MCP client; nil if it does not run
+	home string // a directory that Close removes; "" = none
 }
 
 // OpenBench builds rules, tools and an audit log of its own in the terminal's directory.
@@ -35,7 +40,7 @@ func OpenBench(opts Options) (*Bench, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	if err := ready(opts, Use{Terminal: true}); err != nil {
+	if err := ready(opts, check.Use{Terminal: true}); err != nil {
 		return nil, err
 	}
 	opts.Home = opts.Layout().Terminal()
@@ -45,6 +50,25 @@ func OpenBench(opts Options) (*Bench, error) {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
+}
+
+// OpenTrial builds what a start builds in a temporary directory: to see whether that is possible, or what tools and servers
+// there are. It writes no log. A running service does not notice it. With an error, the Bench may be there all the same, to
+// be closed.
+func OpenTrial(ctx context.Context, opts Options) (*Bench, error) {
+	home, err := os.MkdirTemp("", "zephbot-trial-")
+	if err != nil {
+		return nil, fmt.Errorf("make a temporary directory: %w", err)
+	}
+	cfg := *opts.Config
+	cfg.Audit.Enabled = false
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	opts.Config, opts.Home, opts.Log = &cfg, home, zerolog.Nop()
+	b := &Bench{core: newCore(opts), home: home}
+	b.core.passing = true
+	return b, b.open(ctx)
 }
 
 func (b *Bench) open(ctx context.Context) error {
@@ -101,8 +125,15 @@ func (b *Bench) Close() error {
 	if b.stop != nil {
 		b.stop()
 	}
-	return b.core.Close()
+	err := b.core.Close()
+	if b.home != "" {
+		err = errors.Join(err, os.RemoveAll(b.home))
+	}
+	return err
 }
+
+// Usable lists the tools that a turn would be offered.
+func (b *Bench) Usable() []tools.Definition { return b.core.usable(tools.Origin{}, nil) }
 
 // Definitions lists the registered tools.
 func (b *Bench) Definitions() []tools.Definition { return b.core.registry.Definitions() }

@@ -161,7 +161,7 @@ var mayName = []string{
 	"bot/quota/",         // names of a suite
 	"tools/mcp/mcptest/", // what a server tries
 
-	"bot/acp/outside.go", "cmd/internal/app/doctor_machine.go", // the program that runs commands
+	"bot/acp/outside.go", "cmd/internal/doctor/machine.go", // the program that runs commands
 
 	"cmd/internal/cli/audit_filter.go", // a flag
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/check"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
@@ -30,16 +31,16 @@ func (c *command) checkConfig() error {
 
 // examine reads the configuration and finds everything that is wrong with it, and what is unusual. The Config is nil if
 // the file cannot be read at all; the error is about the check itself.
-func (c *command) examine() (*config.Config, app.Findings, error) {
+func (c *command) examine() (*config.Config, check.Findings, error) {
 	cfg, err := config.Examine(c.source())
 	problems, known := errors.AsType[config.Problems](err)
 	if err != nil && !known {
-		return nil, app.Findings{}, err
+		return nil, check.Findings{}, err
 	}
 	if cfg == nil {
-		return nil, app.Findings{Problems: problems}, nil
+		return nil, check.Findings{Problems: problems}, nil
 	}
-	found := app.Check(c.options(cfg), app.Use{
+	found := check.Check(c.options(cfg).Checks(), check.Use{
 		Telegram: true, Model: cfg.Telegram.Token != "" || len(cfg.LLM.Providers) > 0,
 	})
 	loaded := problems
@@ -52,12 +53,12 @@ func (c *command) examine() (*config.Config, app.Findings, error) {
 	if len(problems) == 0 {
 		tried, err := app.Try(c.options(cfg))
 		if err != nil {
-			return nil, app.Findings{}, err
+			return nil, check.Findings{}, err
 		}
 		problems, warnings = tried.Problems, append(warnings, tried.Warnings...)
 	}
 	warnings = slices.DeleteFunc(warnings, func(w config.Problem) bool { return told(problems, w) })
-	return cfg, app.Findings{Problems: problems.Sorted(), Warnings: warnings}, nil
+	return cfg, check.Findings{Problems: problems.Sorted(), Warnings: warnings}, nil
 }
 
 // told reports whether there is already a problem of the same key, of its table, or of something in it.

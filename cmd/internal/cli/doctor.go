@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/doctor"
 )
 
 func (c *command) doctorCommand() *cobra.Command {
@@ -27,7 +27,7 @@ func (c *command) doctorCommand() *cobra.Command {
 				return err
 			}
 			opts.Offline, opts.Model = offline, model
-			rows := app.Doctor(cmd.Context(), opts)
+			rows := doctor.Run(cmd.Context(), opts)
 			if cmd.Context().Err() != nil {
 				return cmd.Context().Err()
 			}
@@ -36,7 +36,7 @@ func (c *command) doctorCommand() *cobra.Command {
 			} else {
 				err = c.printRows(rows)
 			}
-			if err == nil && slices.ContainsFunc(rows, func(r app.Row) bool { return r.Status == app.Fail }) {
+			if err == nil && slices.ContainsFunc(rows, func(r doctor.Row) bool { return r.Status == doctor.Fail }) {
 				err = errSilent
 			}
 			return err
@@ -50,25 +50,25 @@ func (c *command) doctorCommand() *cobra.Command {
 
 // patient returns what doctor examines: the configuration as far as it can be read. Of a file that cannot be read at all
 // nothing is used, and a row says so.
-func (c *command) patient() (app.DoctorOptions, error) {
+func (c *command) patient() (doctor.Options, error) {
 	cfg, found, err := c.examine()
 	if err != nil {
-		return app.DoctorOptions{}, err
+		return doctor.Options{}, err
 	}
 	if cfg == nil {
 		if cfg, err = c.bare(); err != nil {
-			return app.DoctorOptions{}, err
+			return doctor.Options{}, err
 		}
 		found.Warnings = append(found.Warnings, config.Problem{
 			Text: "everything below is about the environment and the defaults only, because the file cannot be read; correct it, and run zephbot doctor again",
 		})
 	}
-	return app.DoctorOptions{Options: c.options(cfg), Problems: found.Problems, Warnings: found.Warnings}, nil
+	return doctor.Options{Options: c.options(cfg), Problems: found.Problems, Warnings: found.Warnings}, nil
 }
 
 // printRows prints a line for each row, with what to do below it.
-func (c *command) printRows(rows []app.Row) error {
-	wide, counts := 0, map[app.Status]int{}
+func (c *command) printRows(rows []doctor.Row) error {
+	wide, counts := 0, map[doctor.Status]int{}
 	for _, r := range rows {
 		wide = max(wide, len([]rune(r.Check)))
 		counts[r.Status]++
@@ -82,6 +82,6 @@ func (c *command) printRows(rows []app.Row) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(c.env.Out, "%d ok, %d to look at, %d failed\n", counts[app.OK], counts[app.Warn], counts[app.Fail])
+	_, err := fmt.Fprintf(c.env.Out, "%d ok, %d to look at, %d failed\n", counts[doctor.OK], counts[doctor.Warn], counts[doctor.Fail])
 	return err
 }

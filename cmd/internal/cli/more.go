@@ -13,7 +13,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/cmd/internal/config"
-	"github.com/zephbot/zephbot/cmd/internal/providers"
+	"github.com/zephbot/zephbot/cmd/internal/upkeep"
 )
 
 // maxMarkdown limits what render reads, in bytes.
@@ -58,7 +58,7 @@ func (c *command) configCommand() *cobra.Command {
 			if err := config.Print(c.env.Out, cfg, changed); err != nil {
 				return err
 			}
-			return providers.PrintLearnt(cmd.Context(), c.env.Out, c.options(cfg).Layout(), time.Now())
+			return upkeep.PrintLearnt(cmd.Context(), c.env.Out, c.options(cfg).Layout(), time.Now())
 		},
 	}
 	print.Flags().BoolVar(&changed, "changed", false, "only what differs from the defaults")

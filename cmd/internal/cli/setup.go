@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/check"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
@@ -195,7 +196,7 @@ func unfit(dir string) string {
 		case !info.IsDir():
 			return dir + " is a file"
 		default:
-			return app.NotWritable(dir)
+			return check.NotWritable(dir)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/check"
 )
 
 // askWorkDir asks where the bot works.
@@ -80,7 +81,7 @@ func (s *setup) unsuitable(dir string) string {
 	if dir == own || strings.HasPrefix(dir, own+string(filepath.Separator)) {
 		return dir + " is in data_dir, which tools cannot reach; name another directory"
 	}
-	return app.NotWritable(dir)
+	return check.NotWritable(dir)
 }
 
 // askSandbox says what the machine offers, and asks whether commands may run without it.

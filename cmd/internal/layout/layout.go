@@ -8,8 +8,11 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/rs/zerolog"
+
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/persistence/redis"
 )
 
 // Names of what is kept in a state directory besides the database.
@@ -91,4 +94,19 @@ func (l Layout) Tokens() string {
 		return filepath.Join(l.Common(), "mcp-tokens")
 	}
 	return filepath.Join(l.Data(), "mcp-tokens")
+}
+
+// Redis returns how the Redis server is reached.
+func (l Layout) Redis(log zerolog.Logger) redis.Options {
+	r := l.Config.Redis
+	o := redis.Options{URL: r.URL.Reveal(), Log: log}
+	for _, file := range []struct {
+		to   *string
+		from string
+	}{{&o.CAFile, r.CAFile}, {&o.CertFile, r.CertFile}, {&o.KeyFile, r.KeyFile}} {
+		if file.from != "" {
+			*file.to = l.Config.Path(file.from)
+		}
+	}
+	return o
 }

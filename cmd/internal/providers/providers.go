@@ -52,7 +52,7 @@ func New(o Options) *Set {
 	m := &Set{cfg: o.Config, opts: o, made: map[string]llm.Provider{}, unlisted: newUnlisted(len(o.Config.LLM.Providers))}
 	m.offers = sync.OnceValue(m.readOffers)
 	m.Learnt = learnt.New(learnt.Deps{
-		Server: func(provider string) string { return serverHash(m.cfg, provider) }, Now: o.Now, Log: o.Log,
+		Server: func(provider string) string { return ServerHash(m.cfg, provider) }, Now: o.Now, Log: o.Log,
 	})
 	return m
 }

@@ -1,4 +1,4 @@
-package app
+package check
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/rs/zerolog"
@@ -19,14 +18,6 @@ import (
 	"github.com/zephbot/zephbot/persistence/redis"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
-
-// now returns the clock of options that may have none.
-func now(opts Options) func() time.Time {
-	if opts.Now != nil {
-		return opts.Now
-	}
-	return time.Now
-}
 
 // checkScope finds invalid globs.
 func checkScope(globs []string) error {
@@ -43,13 +34,13 @@ func checkScope(globs []string) error {
 func (k *inspector) directories(use Use) {
 	home := k.c.Path(k.c.DataDir)
 	if use.Terminal {
-		home = k.opts.Layout().Terminal()
+		home = k.at.Terminal()
 	}
 	k.writable("data_dir", home)
 	if err := persistence.CheckURL(k.c.Database.URL.Reveal()); err != nil {
 		k.refuse("database.url", err)
 	}
-	if err := redis.Check(redisOptions(k.c, zerolog.Nop())); err != nil {
+	if err := redis.Check(k.at.Redis(zerolog.Nop())); err != nil {
 		k.refuse("redis.url", err)
 	}
 	if dir := k.c.Workspaces.Dir; dir != "" {
@@ -64,11 +55,22 @@ func (k *inspector) directories(use Use) {
 		k.wrong("audit.destination", "%s is a directory; name a file in it", a.Destination)
 		return
 	}
-	if text := notWritable(path); text != "" {
+	if text := NotWritable(path); text != "" {
 		k.wrong("audit.destination", "%s", text)
 		return
 	}
 	k.writable("audit.destination", filepath.Dir(path))
+}
+
+// Unwritable returns why files cannot be created in a directory, which the key names; "" = they can, or the directory can be
+// created.
+func Unwritable(cfg *config.Config, key, dir string) string {
+	k := &inspector{c: cfg}
+	k.writable(key, dir)
+	for _, p := range k.found.Problems {
+		return p.Text
+	}
+	return ""
 }
 
 // writable checks that files can be created in a directory, or that it can be created.
@@ -81,11 +83,11 @@ func (k *inspector) writable(key, dir string) {
 		case errors.Is(err, fs.ErrNotExist):
 			k.wrong(key, "%s cannot be made: there is no %s", dir, at)
 		case err != nil:
-			k.wrong(key, "%s cannot be used: %s: %s", dir, at, reason(err))
+			k.wrong(key, "%s cannot be used: %s: %s", dir, at, Reason(err))
 		case !info.IsDir():
 			k.wrong(key, "%s cannot be used: %s is a file; name a directory", dir, at)
 		default:
-			if text := notWritable(at); text != "" {
+			if text := NotWritable(at); text != "" {
 				k.wrong(key, "%s", text)
 			}
 		}
@@ -137,4 +139,29 @@ func (k *inspector) program(key string, s config.MCPServer) {
 		}
 	}
 	k.fault(key, "%s was not found in PATH; install it, or correct the name", strings.TrimSpace(s.Command))
+}
+
+// sharing checks what several processes must have in common.
+func (k *inspector) sharing() {
+	if !k.c.Workspaces.Shared {
+		return
+	}
+	const key = "workspaces.shared"
+	if k.c.Database.URL == "" {
+		k.wrong(key, "several processes need one database: set database.url to a PostgreSQL server, or workspaces.shared = false for one process")
+	}
+	if k.c.Redis.URL == "" {
+		k.wrong(key, "several processes need one Redis server for quotas and send budgets: set redis.url, or workspaces.shared = false for one process")
+	}
+	if k.c.Workspaces.Dir == "" {
+		k.wrong(key, "workspaces.dir is empty, and data_dir belongs to one process: set it to a directory on a volume that every process sees")
+	}
+	for i, server := range k.c.MCP.Servers {
+		if server.OAuth.Enabled && server.OAuth.TokenStorage == "memory" {
+			k.warn(fmt.Sprintf("mcp.servers[%d].oauth.token_storage", i), "in memory, a sign-in is known to the process that it was made in alone; set it to vault, and all have it")
+		}
+	}
+	if k.c.Audit.Enabled && k.c.Audit.Destination != "" && k.c.Audit.Destination != "stdout" {
+		k.warn("audit.destination", "every process writes a chain of its own beside this file; on a volume that not all of them see, `zephbot audit` finds only some")
+	}
 }

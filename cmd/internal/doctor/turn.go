@@ -1,21 +1,19 @@
-package app
+package doctor
 
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot/learnt"
+	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/cmd/internal/providers"
-	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/cmd/internal/upkeep"
 )
 
 // turns gives each provider one small turn with all tools, and says what its server refused, what was learnt by that, and
@@ -23,7 +21,7 @@ import (
 func (d *doctor) turns(ctx context.Context) []Row {
 	offered, err := d.offered(ctx)
 	if err != nil {
-		return []Row{warn("turn", "the tools cannot be opened: %s", strings.ReplaceAll(err.Error(), config.ErrInvalid.Error()+": ", ""))("see the rows config and sandbox")}
+		return []Row{warn("turn", "the tools cannot be opened: %s", withoutMark(err))("see the rows config and sandbox")}
 	}
 	known := d.known(ctx)
 	rows := make([][]Row, len(d.c.LLM.Providers))
@@ -42,25 +40,18 @@ func (d *doctor) turns(ctx context.Context) []Row {
 // offered returns all tools, as a turn would offer them. They are built in a directory of their own, so that a running
 // service does not notice it.
 func (d *doctor) offered(ctx context.Context) ([]llm.Tool, error) {
-	home, err := os.MkdirTemp("", "zephbot-doctor-")
-	if err != nil {
-		return nil, fmt.Errorf("make a directory for temporary files: %w", err)
+	b, err := app.OpenTrial(ctx, d.opts.Options)
+	if b != nil {
+		defer func() { _ = b.Close() }() // what it began is a temporary directory
 	}
-	defer func() { _ = os.RemoveAll(home) }() // the system removes left-overs
-	cfg, opts := *d.c, d.opts.Options
-	cfg.Audit.Enabled = false
-	opts.Config, opts.Home, opts.Log = &cfg, home, zerolog.Nop()
-	b := &Bench{core: newCore(opts)}
-	b.core.passing = true
-	if err := b.open(ctx); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = b.Close() }() // what it began is a temporary directory
 	if b.Configured() {
 		_ = b.Connect(ctx, checkWithin) // each server has a row of its own
 	}
 	var list []llm.Tool
-	for _, t := range b.core.usable(tools.Origin{}, nil) {
+	for _, t := range b.Usable() {
 		list = append(list, llm.Tool{Name: t.Name, Description: t.Description, Schema: t.Schema})
 	}
 	return list, nil
@@ -69,7 +60,7 @@ func (d *doctor) offered(ctx context.Context) ([]llm.Tool, error) {
 // known returns what the service has learnt of the servers of models; nothing if its database cannot be read.
 func (d *doctor) known(ctx context.Context) map[string]string {
 	list := map[string]string{}
-	entries, err := providers.LearntIn(ctx, d.c, d.dir, d.c.Database.URL.Reveal(), d.opts.Now())
+	entries, err := upkeep.LearntIn(ctx, d.c, d.dir, d.c.Database.URL.Reveal(), d.opts.Now())
 	if err != nil {
 		return list // the row database says so
 	}
@@ -93,7 +84,7 @@ func (d *doctor) turn(ctx context.Context, i int, p *config.Provider, offered []
 	}
 	var mu sync.Mutex
 	var refusals []string
-	m := d.models(func(words string) {
+	m := d.providers(func(words string) {
 		mu.Lock()
 		defer mu.Unlock()
 		refusals = append(refusals, words)

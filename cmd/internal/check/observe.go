@@ -1,4 +1,4 @@
-package app
+package check
 
 import (
 	"net"
@@ -13,7 +13,7 @@ func (k *inspector) observation() {
 	switch {
 	case m.Pprof && m.Listen == "":
 		k.warn("metrics.pprof", "has no effect without metrics.listen")
-	case m.Pprof && !onlyHere(m.Listen):
+	case m.Pprof && !OnlyHere(m.Listen):
 		k.warn("metrics.pprof", "whoever reaches %s can slow the service down with profiles; switch it off when it is no longer needed, "+
 			"or let metrics.listen be an address of this machine, such as 127.0.0.1:9090", m.Listen)
 	}
@@ -30,13 +30,13 @@ func (k *inspector) observation() {
 	if u.User != nil || u.RawQuery != "" {
 		k.wrong("tracing.endpoint", "must contain no password and no query, because it is shown; put credentials into tracing.headers")
 	}
-	if u.Scheme == "http" && len(t.Headers) > 0 && !onlyHere(u.Host) {
+	if u.Scheme == "http" && len(t.Headers) > 0 && !OnlyHere(u.Host) {
 		k.warn("tracing.headers", "travel in clear text to %s; use https", u.Host)
 	}
 }
 
-// onlyHere reports whether an address with or without a port can be reached from this machine only.
-func onlyHere(address string) bool {
+// OnlyHere reports whether an address with or without a port can be reached from this machine only.
+func OnlyHere(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		host = strings.Trim(address, "[]")
@@ -46,4 +46,30 @@ func onlyHere(address string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.IsLoopback()
+}
+
+// operatorPage checks whether the page can be signed in to safely.
+func (k *inspector) operatorPage() {
+	const key = "metrics.public_url"
+	m := k.c.Metrics
+	if m.PublicURL == "" {
+		return
+	}
+	if m.Listen == "" {
+		k.warn(key, "has no effect without metrics.listen: nothing serves the page")
+	}
+	u, err := url.Parse(m.PublicURL)
+	switch {
+	case err != nil: // said already
+	case u.Scheme == "http" && !Loopback(m.PublicURL):
+		k.wrong(key, "with http everybody on the way could sign in as the admin: use https; a proxy before %s can hold the certificate", m.Listen)
+	case u.Path != "" && u.Path != "/":
+		k.wrong(key, "the page is always at /admin: leave the path %s out", u.Path)
+	}
+}
+
+// Loopback reports whether an address of the web is of this machine.
+func Loopback(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && OnMachine(u.Hostname())
 }

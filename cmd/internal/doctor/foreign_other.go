@@ -1,6 +1,6 @@
 //go:build !linux
 
-package app
+package doctor
 
 // foreignDisk cannot be determined on this system.
 func foreignDisk(string) string { return "" }

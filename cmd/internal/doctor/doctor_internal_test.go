@@ -1,4 +1,4 @@
-package app
+package doctor
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/quota"
+	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/persistence"
 )
@@ -21,10 +22,10 @@ func TestDoctorIsBounded(t *testing.T) {
 	t.Parallel()
 	cfg := config.Default()
 	cfg.MCP.Servers = []config.MCPServer{{ID: "a", Env: map[string]config.Secret{"KEY": "planted-secret"}}}
-	d := &doctor{c: &cfg, opts: DoctorOptions{Each: 50 * time.Millisecond, Offline: true, Options: Options{Config: &cfg}}}
+	d := &doctor{c: &cfg, opts: Options{Each: 50 * time.Millisecond, Offline: true, Options: app.Options{Config: &cfg}}}
 	ended := make(chan struct{})
 	defer close(ended)
-	rows := d.all(t.Context(), []check{
+	rows := d.all(t.Context(), []probe{
 		{name: "stuck", run: func(context.Context) []Row { <-ended; return nil }},
 		{name: "quick", run: func(context.Context) []Row { return ok("quick", "it says planted-secret\nand more") }},
 		{name: "far", online: true, run: func(context.Context) []Row { return ok("far", "asked") }},
@@ -48,9 +49,10 @@ func TestDoctorReadsLimits(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 	in, out := 1.0, 10.0
-	cfg := priced(0, config.Provider{Name: "main", Type: "openai", BaseURL: "https://models.example.com/v1", Model: "our-model", MaxTokens: 4096, InputUSDPerMTok: &in, OutputUSDPerMTok: &out})
+	cfg := config.Default()
+	cfg.LLM.Providers = []config.Provider{{Name: "main", Type: "openai", BaseURL: "https://models.example.com/v1", Model: "our-model", MaxTokens: 4096, InputUSDPerMTok: &in, OutputUSDPerMTok: &out}}
 	dir := t.TempDir()
-	d := &doctor{c: cfg, dir: dir, opts: DoctorOptions{Options: Options{Config: cfg, Now: func() time.Time { return now }}}}
+	d := &doctor{c: &cfg, dir: dir, opts: Options{Options: app.Options{Config: &cfg, Now: func() time.Time { return now }}}}
 	if rows := d.limits(t.Context()); len(rows) > 0 {
 		t.Errorf("without a database: %v", rows)
 	}

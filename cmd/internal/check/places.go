@@ -1,4 +1,4 @@
-package app
+package check
 
 import (
 	"fmt"
@@ -14,6 +14,7 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/providers"
 	"github.com/zephbot/zephbot/policy/nearest"
 	"github.com/zephbot/zephbot/policy/pathrule"
+	"github.com/zephbot/zephbot/tools/skill"
 )
 
 // addresses checks the addresses of APIs, as far as that is possible without asking them.
@@ -40,17 +41,17 @@ func (k *inspector) addresses() {
 		if p.Type == "openai" && u.Hostname() == "api.anthropic.com" {
 			k.warn(at, "is Anthropic's; set type = \"anthropic\", whose API can do more")
 		}
-		if u.Scheme == "http" && p.Keys()[0] != "" && !onMachine(u.Hostname()) {
+		if u.Scheme == "http" && p.Keys()[0] != "" && !OnMachine(u.Hostname()) {
 			k.warn(at, "the key travels in clear text; use https, or a server on this machine")
 		}
 	}
-	if u := k.c.Telegram.APIURL; strings.HasPrefix(u, "http://") && !loopback(u) && k.c.Telegram.Token != "" {
+	if u := k.c.Telegram.APIURL; strings.HasPrefix(u, "http://") && !Loopback(u) && k.c.Telegram.Token != "" {
 		k.warn("telegram.api_url", "the token travels in clear text; use https, or a server on this machine")
 	}
 }
 
-// onMachine says whether a host is this machine.
-func onMachine(host string) bool {
+// OnMachine says whether a host is this machine.
+func OnMachine(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
 }
@@ -174,6 +175,43 @@ func (k *inspector) startable(at string, s *config.MCPServer) {
 	for _, name := range s.ExpectedTools {
 		if !slices.Contains(*s.ToolAllowlist, name) {
 			k.warn(at+".expected_tools", "%s is not in tool_allowlist, so it is not offered; add it there, or take it out here", name)
+		}
+	}
+}
+
+// skills checks the folders of skills, and the names that chats may use.
+func (k *inspector) skills() {
+	s := k.c.Skills
+	if !s.Enabled {
+		return
+	}
+	var roots []string
+	for i, path := range s.Paths {
+		root := k.c.Path(path)
+		roots = append(roots, root)
+		for _, own := range k.c.Obeyed() {
+			if pathrule.Inside(own, root) {
+				k.fault(fmt.Sprintf("skills.paths[%d]", i), "%s is in %s, which commands cannot reach; put the skills elsewhere", path, own)
+				break
+			}
+		}
+	}
+	found, problems := skill.Find(roots)
+	for _, p := range problems {
+		k.fault("skills.paths", "%s", p)
+	}
+	known := map[string]bool{}
+	for _, s := range found {
+		known[s.Name] = true
+	}
+	for id, chat := range k.c.Telegram.Chats {
+		if chat.Skills == nil {
+			continue
+		}
+		for _, name := range *chat.Skills {
+			if !known[name] {
+				k.warn(config.Entry("telegram.chats", id)+".skills", "there is no skill %.80q in skills.paths", name)
+			}
 		}
 	}
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package app
+package check
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// notWritable returns why this account cannot write to a file or create files in a directory; "" = it can, or it does
+// NotWritable returns why this account cannot write to a file or create files in a directory; "" = it can, or it does
 // not exist.
-func notWritable(path string) string {
+func NotWritable(path string) string {
 	err := unix.Access(path, unix.W_OK)
 	switch {
 	case err == nil || errors.Is(err, fs.ErrNotExist):

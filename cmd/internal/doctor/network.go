@@ -1,4 +1,4 @@
-package app
+package doctor
 
 import (
 	"cmp"
@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/bot/telegram"
+	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/redis"
@@ -54,7 +54,7 @@ func (d *doctor) database(ctx context.Context) []Row {
 // redis asks the server.
 func (d *doctor) redis(ctx context.Context) []Row {
 	const about = "redis"
-	store, err := redis.Open(redisOptions(d.c, zerolog.Nop()))
+	store, err := redis.Open(d.opts.Layout().Redis(zerolog.Nop()))
 	if err != nil {
 		return []Row{fail(about, "%v", err)("correct redis.url; docs/redis.md lists the forms")}
 	}
@@ -123,17 +123,8 @@ func (d *doctor) notConnected(err error) Row {
 	case telegram.Busy:
 		return warn(about, "Telegram is asked too often at the moment")("run zephbot doctor again in a minute")
 	default:
-		return fail(about, "%s cannot be reached: %s", d.c.Telegram.APIURL, wireCause(err))("see that this machine reaches it (a firewall, HTTPS_PROXY), and check telegram.api_url")
+		return fail(about, "%s cannot be reached: %s", d.c.Telegram.APIURL, telegram.Cause(err))("see that this machine reaches it (a firewall, HTTPS_PROXY), and check telegram.api_url")
 	}
-}
-
-// wireCause is what is wrong with a connection, without the address of the request, which the reader knows.
-func wireCause(err error) string {
-	text := err.Error()
-	if i := strings.LastIndex(text, "\": "); i >= 0 {
-		text = text[i+len("\": "):]
-	}
-	return text
 }
 
 // groups compares what is configured for groups with the switches at BotFather.
@@ -220,20 +211,13 @@ func (d *doctor) servers(ctx context.Context) []Row {
 	if len(d.c.MCP.Servers) == 0 {
 		return nil
 	}
-	home, err := os.MkdirTemp("", "zephbot-doctor-")
+	b, err := app.OpenTrial(ctx, d.opts.Options)
+	if b != nil {
+		defer func() { _ = b.Close() }() // what it began is a temporary directory
+	}
 	if err != nil {
-		return []Row{warn("mcp", "the servers cannot be tried: %v", err)("see that the directory for temporary files can be written")}
+		return []Row{warn("mcp", "the servers cannot be tried: %s", withoutMark(err))("see the rows config")}
 	}
-	defer func() { _ = os.RemoveAll(home) }() // the system removes left-overs
-	cfg, opts := *d.c, d.opts.Options
-	cfg.Audit.Enabled = false
-	opts.Config, opts.Home, opts.Log = &cfg, home, zerolog.Nop()
-	b := &Bench{core: newCore(opts)}
-	b.core.passing = true
-	if err := b.open(ctx); err != nil {
-		return []Row{warn("mcp", "the servers cannot be tried: %s", strings.ReplaceAll(err.Error(), config.ErrInvalid.Error()+": ", ""))("see the rows config")}
-	}
-	defer func() { _ = b.Close() }() // what it began is a temporary directory
 	limit := checkWithin
 	if end, ok := ctx.Deadline(); ok {
 		limit = time.Until(end) * 9 / 10
@@ -263,4 +247,9 @@ func serverRow(s *mcp.Status) Row {
 	default:
 		return fail(about, "%s", s.Problem)("zephbot mcp test " + s.ID + " shows more; the service starts without it")
 	}
+}
+
+// withoutMark returns an error without the mark of those that the configuration causes.
+func withoutMark(err error) string {
+	return strings.ReplaceAll(err.Error(), config.ErrInvalid.Error()+": ", "")
 }

@@ -1,4 +1,4 @@
-package app
+package doctor
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/cmd/internal/providers"
+	"github.com/zephbot/zephbot/cmd/internal/upkeep"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/policy/nearest"
 )
@@ -46,7 +47,7 @@ func (d *doctor) model(ctx context.Context, i int, p *config.Provider) []Row {
 		return []Row{placeless(about)}
 	}
 	rows := []Row{}
-	trouble := d.models(nil).Try(ctx, *p)
+	trouble := d.providers(nil).Try(ctx, *p)
 	switch {
 	case trouble == nil:
 		rows = ok(about, "%s answers", p.Model)
@@ -85,7 +86,7 @@ func (d *doctor) refusedKeys(ctx context.Context, about string, i int, p *config
 	for n, key := range tried {
 		alone := *p
 		alone.APIKey, alone.APIKeys = key, nil
-		running.Go(func() { troubles[n] = d.models(nil).Try(ctx, alone) })
+		running.Go(func() { troubles[n] = d.providers(nil).Try(ctx, alone) })
 	}
 	running.Wait()
 	var rows []Row
@@ -115,7 +116,7 @@ func (d *doctor) otherModels(ctx context.Context, i int, p *config.Provider, tro
 	if len(wanted) == 0 {
 		return nil
 	}
-	names, err := d.models(nil).List(ctx, *p)
+	names, err := d.providers(nil).List(ctx, *p)
 	var rows []Row
 	for _, w := range wanted {
 		key := fmt.Sprintf("llm.providers[%d].%s", i, w.key)
@@ -163,8 +164,8 @@ func (d *doctor) limits(ctx context.Context) []Row {
 	if err != nil {
 		return []Row{unread}
 	}
-	m := d.models(nil)
-	entries, err := providers.LearntIn(ctx, d.c, d.dir, url, d.opts.Now())
+	m := d.providers(nil)
+	entries, err := upkeep.LearntIn(ctx, d.c, d.dir, url, d.opts.Now())
 	if err != nil {
 		return []Row{unread}
 	}
@@ -183,7 +184,7 @@ func (d *doctor) limits(ctx context.Context) []Row {
 	return rows
 }
 
-// models returns the models as they are configured; refused may be nil.
-func (d *doctor) models(refused func(words string)) *providers.Set {
+// providers returns the models as they are configured; refused may be nil.
+func (d *doctor) providers(refused func(words string)) *providers.Set {
 	return providers.New(providers.Options{Config: d.c, Now: d.opts.Now, Log: zerolog.Nop(), Refused: refused})
 }

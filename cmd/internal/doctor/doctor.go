@@ -1,4 +1,5 @@
-package app
+// Package doctor checks everything that the service depends on.
+package doctor
 
 import (
 	"cmp"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/policy/redact"
@@ -26,7 +28,7 @@ const (
 	Fail Status = "fail"
 )
 
-// Row is one finding of Doctor (contract: doctor --json).
+// Row is one finding (contract: doctor --json).
 type Row struct {
 	Check  string `json:"check"`
 	Status Status `json:"status"`
@@ -34,7 +36,7 @@ type Row struct {
 	Cure   string `json:"cure"` // what to do; "" with ok
 }
 
-// Limits of Doctor's checks: of each, of a turn of a model with what is learnt by it, and of all of them, which run side by
+// Limits of the checks: of each, of a turn of a model with what is learnt by it, and of all of them, which run side by
 // side.
 const (
 	checkWithin = 10 * time.Second
@@ -42,9 +44,9 @@ const (
 	allWithin   = 30 * time.Second
 )
 
-// DoctorOptions are the options of Doctor.
-type DoctorOptions struct {
-	Options // Log is ignored: everything is in the rows
+// Options are the options of Run.
+type Options struct {
+	app.Options // Log is ignored: everything is in the rows
 	// Problems and Warnings are what `config check` finds.
 	Problems, Warnings config.Problems
 	Offline            bool          // nothing that needs the network
@@ -53,10 +55,10 @@ type DoctorOptions struct {
 	Model bool
 }
 
-// Doctor checks everything that the service depends on, and returns a row for each finding. It works with a configuration
+// Run checks everything that the service depends on, and returns a row for each finding. It works with a configuration
 // that has mistakes, offline, and while the service runs, which does not notice it. It changes nothing and tells nobody.
 // Each provider of a model is asked for one word at most. No row contains a secret.
-func Doctor(ctx context.Context, opts DoctorOptions) []Row {
+func Run(ctx context.Context, opts Options) []Row {
 	opts.Log = zerolog.Nop()
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -77,17 +79,17 @@ func Doctor(ctx context.Context, opts DoctorOptions) []Row {
 	return rows
 }
 
-// doctor is one run of Doctor.
+// doctor is one run.
 type doctor struct {
-	opts    DoctorOptions
+	opts    Options
 	c       *config.Config
 	dir     string // data_dir
 	running bool   // a process works in data_dir
 	holder  string // which one
 }
 
-// check is a group of rows.
-type check struct {
+// probe is a group of rows.
+type probe struct {
 	name   string        // of its row if it takes too long
 	online bool          // it needs the network
 	within time.Duration // its limit; 0 = that of all checks
@@ -95,8 +97,8 @@ type check struct {
 }
 
 // checks are all groups, in the order in which they are shown.
-func (d *doctor) checks() []check {
-	list := []check{
+func (d *doctor) checks() []probe {
+	list := []probe{
 		{name: "config", run: d.config},
 		{name: "data_dir", run: d.place},
 		{name: "service", run: d.service},
@@ -108,29 +110,29 @@ func (d *doctor) checks() []check {
 	}
 	for i := range d.c.LLM.Providers {
 		p := &d.c.LLM.Providers[i]
-		list = append(list, check{name: "model " + p.Name, online: p.Type != "offline", run: func(ctx context.Context) []Row { return d.model(ctx, i, p) }})
+		list = append(list, probe{name: "model " + p.Name, online: p.Type != "offline", run: func(ctx context.Context) []Row { return d.model(ctx, i, p) }})
 	}
 	if d.opts.Model {
-		list = append(list, check{name: "turn", online: true, within: turnWithin, run: d.turns})
+		list = append(list, probe{name: "turn", online: true, within: turnWithin, run: d.turns})
 	}
 	return append(list,
-		check{name: "model", run: d.noModel},
-		check{name: "mcp", online: true, run: d.servers},
-		check{name: "sandbox", run: d.sandbox},
-		check{name: "previews", run: d.previews},
-		check{name: "programs", run: d.programs},
-		check{name: "audit", online: d.c.Database.URL != "", run: d.audit},
-		check{name: "skills", run: d.skills},
-		check{name: "workspaces", run: d.workspaces},
-		check{name: "ports", run: d.ports},
-		check{name: "tracing", online: true, run: d.tracing},
-		check{name: "time zones", run: d.zones},
+		probe{name: "model", run: d.noModel},
+		probe{name: "mcp", online: true, run: d.servers},
+		probe{name: "sandbox", run: d.sandbox},
+		probe{name: "previews", run: d.previews},
+		probe{name: "programs", run: d.programs},
+		probe{name: "audit", online: d.c.Database.URL != "", run: d.audit},
+		probe{name: "skills", run: d.skills},
+		probe{name: "workspaces", run: d.workspaces},
+		probe{name: "ports", run: d.ports},
+		probe{name: "tracing", online: true, run: d.tracing},
+		probe{name: "time zones", run: d.zones},
 	)
 }
 
 // all runs the checks side by side. One that does not end in time has a row that says so, and is left alone: it ends with
 // the program.
-func (d *doctor) all(ctx context.Context, list []check) []Row {
+func (d *doctor) all(ctx context.Context, list []probe) []Row {
 	results := make([]chan []Row, len(list))
 	var running sync.WaitGroup
 	for i, one := range list {
@@ -167,7 +169,7 @@ func (d *doctor) all(ctx context.Context, list []check) []Row {
 }
 
 // limit is how long a check may take.
-func (d *doctor) limit(one check) time.Duration { return cmp.Or(d.opts.Each, one.within, checkWithin) }
+func (d *doctor) limit(one probe) time.Duration { return cmp.Or(d.opts.Each, one.within, checkWithin) }
 
 // ok, warn and fail make a row; the latter two take what to do about it.
 func ok(check, format string, args ...any) []Row {

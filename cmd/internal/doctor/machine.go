@@ -1,4 +1,4 @@
-package app
+package doctor
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zephbot/zephbot/cmd/internal/check"
 	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/tools/audit"
 	"github.com/zephbot/zephbot/tools/diagnostics"
@@ -26,20 +27,15 @@ const (
 	spaceNone = 64 << 20
 )
 
-// usable returns why a directory cannot be used, with the key that names it; "" = it can, or can be made.
-func (d *doctor) usable(key, dir string) string {
-	k := &inspector{c: d.c, opts: d.opts.Options}
-	k.writable(key, dir)
-	for _, p := range k.found.Problems {
-		return p.Text
-	}
-	return ""
+// unusable returns why a directory cannot be used, with the key that names it; "" = it can, or can be made.
+func (d *doctor) unusable(key, dir string) string {
+	return check.Unwritable(d.c, key, dir)
 }
 
 // place checks data_dir: whether it can be written, by whom it can be read, how much room it has, and where it is.
 func (d *doctor) place(context.Context) []Row {
 	const about = "data_dir"
-	if text := d.usable(about, d.dir); text != "" {
+	if text := d.unusable(about, d.dir); text != "" {
 		return []Row{fail(about, "%s", text)("change its owner or mode, or set data_dir to another place")}
 	}
 	var rows []Row
@@ -51,7 +47,7 @@ func (d *doctor) place(context.Context) []Row {
 	left, err := workspace.FreeSpace(d.dir)
 	switch {
 	case err != nil:
-		rows = append(rows, warn(about, "the free space of %s cannot be determined: %v", d.dir, reason(err))("look at the disk"))
+		rows = append(rows, warn(about, "the free space of %s cannot be determined: %v", d.dir, check.Reason(err))("look at the disk"))
 	case left < spaceNone:
 		rows = append(rows, fail(about, "the disk of %s is full: %s are free", d.dir, workspace.FormatSize(left))("make room, or set data_dir to another disk"))
 	case left < max(spaceLow, d.c.Workspaces.ReserveBytes):
@@ -102,7 +98,7 @@ func (d *doctor) previews(ctx context.Context) []Row {
 		return nil // data_dir is not there yet, or its own row says what is wrong with it
 	}
 	if err := errors.Join(shell.TryLayer(ctx, sandbox.Self, dir), os.RemoveAll(dir)); err != nil {
-		return ok(about, "questions about commands show their text, not what they would do: %s", reason(err))
+		return ok(about, "questions about commands show their text, not what they would do: %s", check.Reason(err))
 	}
 	return ok(about, "a command is tried without effect before a person is asked about it")
 }
@@ -166,7 +162,7 @@ func (d *doctor) workspaces(context.Context) []Row {
 	if dir == "" {
 		dir = filepath.Join(d.dir, "workspaces")
 	}
-	if text := d.usable("workspaces.dir", dir); text != "" {
+	if text := d.unusable("workspaces.dir", dir); text != "" {
 		return []Row{fail(about, "%s", text)("change its owner or mode, or set workspaces.dir to another place")}
 	}
 	return ok(about, "in %s", dir)
@@ -177,7 +173,7 @@ func (d *doctor) ports(ctx context.Context) []Row {
 	var rows []Row
 	if at := d.c.Metrics.Listen; at != "" {
 		rows = append(rows, d.port(ctx, "metrics", "metrics.listen", at))
-		if !local(at) {
+		if !check.OnlyHere(at) {
 			rows = append(rows, warn("metrics", "metrics.listen is %s: whoever reaches this machine can read the metrics", at)(
 				`set metrics.listen = "127.0.0.1:9090", or see that a firewall is before it`))
 		}
@@ -204,16 +200,6 @@ func (d *doctor) port(ctx context.Context, about, key, address string) Row {
 	return fail(about, "%s cannot be listened on: %v", address, err)("stop the program that uses it, or change " + key)
 }
 
-// local says whether only this machine reaches an address.
-func local(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
 // zones checks the database of time zones.
 func (d *doctor) zones(context.Context) []Row {
 	if _, err := time.LoadLocation("Europe/Berlin"); err != nil {
@@ -238,10 +224,10 @@ func (d *doctor) audit(ctx context.Context) []Row {
 		if log.Mode != layout.Serve {
 			continue
 		}
-		if text := d.usable("audit.destination", filepath.Dir(log.Path)); text != "" {
+		if text := d.unusable("audit.destination", filepath.Dir(log.Path)); text != "" {
 			return []Row{fail(about, "%s", text)("change its owner or mode, or set audit.destination to another place")}
 		}
-		if text := notWritable(log.Path); text != "" {
+		if text := check.NotWritable(log.Path); text != "" {
 			return []Row{fail(about, "%s", text)("change its owner or mode, or set audit.destination to another place")}
 		}
 		if log.Exists() {
@@ -262,13 +248,13 @@ func (d *doctor) chain(ctx context.Context, log layout.Log) Row {
 	unmarked := err != nil // the database has a row of its own
 	names, err := audit.Files(log.Path)
 	if err != nil {
-		return fail(about, "%s cannot be read: %v", log.Path, reason(err))("change its owner or its mode")
+		return fail(about, "%s cannot be read: %v", log.Path, check.Reason(err))("change its owner or its mode")
 	}
 	files := make([]audit.File, 0, len(names))
 	for _, path := range names {
 		f, err := os.Open(path)
 		if err != nil {
-			return fail(about, "%s cannot be read: %v", path, reason(err))("change its owner or its mode")
+			return fail(about, "%s cannot be read: %v", path, check.Reason(err))("change its owner or its mode")
 		}
 		defer func() { _ = f.Close() }() // it is only read
 		files = append(files, audit.File{Name: path, Reader: timed{ctx, f}})
@@ -278,7 +264,7 @@ func (d *doctor) chain(ctx context.Context, log layout.Log) Row {
 	case ctx.Err() != nil:
 		return warn(about, "%s is too long to be verified here", log.Path)("zephbot audit verify takes its time")
 	case err != nil:
-		return fail(about, "%s cannot be read: %v", log.Path, reason(err))("change its owner or its mode")
+		return fail(about, "%s cannot be read: %v", log.Path, check.Reason(err))("change its owner or its mode")
 	case len(report.Problems) > 0:
 		return fail(about, "%s: its chain is broken in %d places, first: %s", log.Path, len(report.Problems), report.Problems[0].Text)(cure)
 	case unmarked || mark == nil:

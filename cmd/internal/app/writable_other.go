@@ -1,6 +1,0 @@
-//go:build !unix
-
-package app
-
-// notWritable cannot be determined on this system without writing.
-func notWritable(string) string { return "" }
