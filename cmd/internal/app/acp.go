@@ -39,7 +39,7 @@ func ACP(ctx context.Context, opts Options, o ACPOptions) error {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	if err := ready(opts, check.Use{Model: true, Terminal: true}); err != nil {
+	if err := Ready(opts, check.Use{Model: true, Terminal: true}); err != nil {
 		return err
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))

@@ -25,6 +25,7 @@ import (
 	"github.com/zephbot/zephbot/bot/sign"
 	"github.com/zephbot/zephbot/bot/skills"
 	"github.com/zephbot/zephbot/bot/telegram"
+	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/bot/zone"
 	"github.com/zephbot/zephbot/cmd/internal/layout"
@@ -85,7 +86,7 @@ func ownBuckets() []bot.BucketRule {
 			Found:  "value, where an address names somebody",
 		},
 		{
-			Bucket: talkBucket,
+			Bucket: terminal.ConversationBucket,
 			About:  "a conversation of the terminal (`zephbot chat`): its directory, the beginning of its first message, when something was said last; kept for 180 days after that",
 			Found:  "key: the name of the conversation; it belongs to the person whose state directory holds the database",
 		},

@@ -12,7 +12,7 @@ import (
 
 // offer shows the code of the first admin where there is no admin.
 func (c *Core) offer(ctx context.Context, guard *access.Guard, username string) error {
-	shown, err := shownCode(c.dir)
+	shown, err := access.KeptCode(c.dir)
 	if err != nil {
 		c.log.Warn().Err(err).Msg("the link of zephbot setup makes nobody admin")
 	}
@@ -21,7 +21,7 @@ func (c *Core) offer(ctx context.Context, guard *access.Guard, username string) 
 		return err
 	}
 	if code == "" { // there is an admin
-		return forgetShown(c.dir)
+		return access.ForgetCode(c.dir)
 	}
 	c.log.Info().Str("first_admin", "there is no admin yet: send /start "+code+" to @"+username+", or open https://t.me/"+username+"?start="+code).Msg("start")
 	return nil

@@ -8,9 +8,9 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-// ready is the first step of every mode: it refuses a configuration with which nothing can start, and warns once about
+// Ready is the first step of every mode: it refuses a configuration with which nothing can start, and warns once about
 // what is unusual or will fail.
-func ready(opts Options, use check.Use) error {
+func Ready(opts Options, use check.Use) error {
 	if opts.Checked {
 		return nil
 	}

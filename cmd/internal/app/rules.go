@@ -41,7 +41,7 @@ func OpenRules(opts Options) (*Rules, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	if err := ready(opts, check.Use{Terminal: true}); err != nil {
+	if err := Ready(opts, check.Use{Terminal: true}); err != nil {
 		return nil, err
 	}
 	home, err := os.MkdirTemp("", "zephbot-rules-")

@@ -19,6 +19,7 @@ import (
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/cmd/internal/check"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/footprint"
 	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/cmd/internal/metrics"
 	"github.com/zephbot/zephbot/persistence/archive"
@@ -32,7 +33,7 @@ func Serve(ctx context.Context, opts Options) error {
 		return errors.Join(config.ErrInvalid, errors.New("no Telegram token: set telegram.token or ZEPH_TELEGRAM_TOKEN, or try `zephbot simulate`"))
 	}
 	opts.Mode = layout.Serve
-	if err := ready(opts, check.Use{Telegram: true, Model: true}); err != nil {
+	if err := Ready(opts, check.Use{Telegram: true, Model: true}); err != nil {
 		return err
 	}
 	c, err := OpenCore(ctx, opts)
@@ -143,8 +144,8 @@ func (s *service) takeIn(ctx context.Context, in intake, menus *telegram.Menus) 
 	defer endMenus()
 	var keeping sync.WaitGroup // menus are nice to have and must not hold up the first poll
 	keeping.Go(func() {
-		tightenCollector()
-		releaseStart()
+		footprint.TightenCollector()
+		footprint.ReleaseStart()
 		menus.Run(menuCtx)
 	})
 	err := in.run(ctx, accepting(s.dispatcher))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot/moves"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/footprint"
 
 	"github.com/rs/zerolog"
 
@@ -173,7 +174,7 @@ func newService(c *Core, ch channel) (*service, error) {
 		Receiving: dispatch.Receiving{Workspace: c.dirs().ID, Attachments: files, Typing: c.typing(ch, pacer), Waits: c.waits(ch, pacer), Signs: signs, Memory: c.recalls(), Resumed: s.recap.Resumed, Schedule: s.scheduled()},
 		Observers: dispatch.Observers{Observe: s.observe, Trace: c.turnTrace()}, News: c.news.Read, Model: c.choices.Of,
 	}, dispatch.Options{
-		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace, Merge: ch.merge, Busy: ch.busy, Shared: c.shared(),
+		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: footprint.TurnMemory(), Grace: grace, Merge: ch.merge, Busy: ch.busy, Shared: c.shared(),
 	})
 	return s, nil
 }

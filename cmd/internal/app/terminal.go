@@ -7,8 +7,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
@@ -114,7 +112,7 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	if err := ready(opts, check.Use{Model: true, Terminal: true}); err != nil {
+	if err := Ready(opts, check.Use{Model: true, Terminal: true}); err != nil {
 		return err
 	}
 	moved, err := opts.Layout().MoveTerminal()
@@ -125,10 +123,10 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		_, _ = fmt.Fprintln(chat.Err, "zephbot: "+moved) // no harm if nobody reads it
 	}
 	o := terminal.Options{
-		In: chat.In, Out: chat.Out, Err: chat.Err, JSON: chat.JSON, Ask: chat.Ask, Screen: chat.Screen, Chat: newTalk(), Language: chat.Language, Choices: texts.Words{}.Terminal(chat.Language).Choices, Flush: chat.Flush, Now: opts.Now,
+		In: chat.In, Out: chat.Out, Err: chat.Err, JSON: chat.JSON, Ask: chat.Ask, Screen: chat.Screen, Chat: terminal.NewName(), Language: chat.Language, Choices: texts.Words{}.Terminal(chat.Language).Choices, Flush: chat.Flush, Now: opts.Now,
 	}
 	if chat.Once != "" {
-		o.Chat = onceTalk + uuid.NewString()
+		o.Chat = terminal.OnceName()
 	}
 	s := &sitting{chat: chat, plain: terminal.New(o)}
 	s.person = s.plain

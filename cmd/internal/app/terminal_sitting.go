@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,16 +47,24 @@ func (s *sitting) face(o terminal.Options, opts Options) *terminal.Rich {
 		History: terminal.OpenHistory(filepath.Join(opts.Home, historyName), func(text string) bool {
 			return s.core == nil || s.core.redactor.String(text) != text
 		}),
-		Complete: func(prefix string) []string { return paths(opts.WorkDir, prefix) },
+		Complete: func(prefix string) []string { return terminal.Paths(opts.WorkDir, prefix) },
 		Proposed: func(ctx context.Context, press string) []terminal.Change { return s.core.proposed(ctx, press) },
 		Changed:  s.seen.take,
 	})
 }
 
+// talkListed is how many conversations there are to choose from.
+const talkListed = 20
+
+// conversations are those of the terminal.
+func (c *Core) conversations() *terminal.Conversations {
+	return terminal.NewConversations(c.bucket(terminal.ConversationBucket), c.stores.Bot, c.opts.WorkDir)
+}
+
 // endLeft ends the turns that earlier processes left in other directories: what was meant for one must not be done in
 // another.
 func (s *sitting) endLeft(ctx context.Context) error {
-	elsewhere, err := s.core.talks().elsewhere(ctx)
+	elsewhere, err := s.core.conversations().Elsewhere(ctx)
 	if err != nil {
 		return err
 	}
@@ -78,7 +85,7 @@ func (s *sitting) talk(ctx context.Context) error {
 		s.rich.SetCommands(s.commands())
 		s.rich.Greet("zephbot " + s.core.opts.Version + " · " + s.core.opts.WorkDir)
 	}
-	list := s.core.talks()
+	list := s.core.conversations()
 	if s.chat.Once != "" {
 		return s.person.Once(ctx, s.accept(nil), s.chat.Once)
 	}
@@ -89,20 +96,23 @@ func (s *sitting) talk(ctx context.Context) error {
 }
 
 // enter goes on with an earlier conversation if that is wanted.
-func (s *sitting) enter(ctx context.Context, list *talks) error {
+func (s *sitting) enter(ctx context.Context, list *terminal.Conversations) error {
 	switch {
 	case s.chat.Continue:
-		found, err := list.list(ctx, false)
+		found, err := list.List(ctx, false)
 		if err != nil {
 			return err
 		}
 		if len(found) == 0 {
-			return fmt.Errorf("%w: %w; zephbot chat begins one", config.ErrInvalid, errNoTalk)
+			return fmt.Errorf("%w: %w; zephbot chat begins one", config.ErrInvalid, terminal.ErrNoConversation)
 		}
 		s.resume(ctx, list, found[0].Name)
 	case s.chat.Resume == nil:
 	case *s.chat.Resume != "":
-		found, err := list.find(ctx, *s.chat.Resume)
+		found, err := list.Find(ctx, *s.chat.Resume)
+		if _, wrong := errors.AsType[terminal.NameError](err); wrong {
+			err = fmt.Errorf("%w: %w", config.ErrInvalid, err)
+		}
 		if err != nil {
 			return err
 		}
@@ -114,17 +124,17 @@ func (s *sitting) enter(ctx context.Context, list *talks) error {
 }
 
 // choose has the person choose a conversation. Where they cannot, the list is the error.
-func (s *sitting) choose(ctx context.Context, list *talks) error {
-	found, err := list.list(ctx, false)
+func (s *sitting) choose(ctx context.Context, list *terminal.Conversations) error {
+	found, err := list.List(ctx, false)
 	if err != nil {
 		return err
 	}
 	if len(found) == 0 {
-		return fmt.Errorf("%w: %w; zephbot chat begins one", config.ErrInvalid, errNoTalk)
+		return fmt.Errorf("%w: %w; zephbot chat begins one", config.ErrInvalid, terminal.ErrNoConversation)
 	}
 	found = found[:min(len(found), talkListed)]
 	words := texts.Words{}
-	lines := choosing(found, s.core.now(), func(d time.Duration) string { return words.Duration(s.chat.Language, d) })
+	lines := terminal.Choices(found, s.core.now(), func(d time.Duration) string { return words.Duration(s.chat.Language, d) })
 	if s.rich == nil {
 		return fmt.Errorf("%w: --resume needs the name of a conversation here:\n%s", config.ErrInvalid, strings.Join(lines, "\n"))
 	}
@@ -137,19 +147,19 @@ func (s *sitting) choose(ctx context.Context, list *talks) error {
 }
 
 // resume goes on with a conversation, and shows what it was about: what was said last, and a recap if that is set.
-func (s *sitting) resume(ctx context.Context, list *talks, name string) {
+func (s *sitting) resume(ctx context.Context, list *terminal.Conversations, name string) {
 	s.person.Enter(name)
 	if !s.chat.Ask && !s.chat.JSON { // nobody reads along
 		return
 	}
-	if said, answer, _ := list.last(ctx, name); said != "" {
+	if said, answer, _ := list.Last(ctx, name); said != "" {
 		s.person.Recall(said, answer)
 	}
 	s.service.recap.Opened(ctx, s.person.Opening(), s.person.Session())
 }
 
 // accept returns what takes messages, and notes in which conversation they are; list may be nil.
-func (s *sitting) accept(list *talks) terminal.Accept {
+func (s *sitting) accept(list *terminal.Conversations) terminal.Accept {
 	return func(ctx context.Context, raws []turn.Raw) error {
 		if list == nil {
 			return s.service.dispatcher.Accept(ctx, raws)
@@ -159,7 +169,7 @@ func (s *sitting) accept(list *talks) terminal.Accept {
 			if err != nil || msg.Kind != bot.Text || msg.Command != "" {
 				continue
 			}
-			if err := list.note(ctx, msg.Place.Chat, msg.Text, s.core.now()); err != nil && !errors.Is(err, context.Canceled) {
+			if err := list.Note(ctx, msg.Place.Chat, msg.Text, s.core.now()); err != nil && !errors.Is(err, context.Canceled) {
 				s.core.log.Warn().Err(err).Msg("the conversation is not listed")
 			}
 		}
@@ -175,36 +185,5 @@ func (s *sitting) commands() []terminal.Command {
 		list = append(list, terminal.Command{Name: name, About: words.Describe(s.chat.Language, name)})
 	}
 	slices.SortFunc(list, func(a, b terminal.Command) int { return strings.Compare(a.Name, b.Name) })
-	return list
-}
-
-// pathsMost is how many paths are offered at once.
-const pathsMost = 50
-
-// paths lists the files and directories of a directory that begin with a prefix. Hidden ones are offered if the prefix
-// names them.
-func paths(dir, prefix string) []string {
-	above, start := filepath.Split(prefix)
-	at := above
-	if !filepath.IsAbs(at) {
-		at = filepath.Join(dir, above)
-	}
-	entries, err := os.ReadDir(at)
-	if err != nil {
-		return nil
-	}
-	var list []string
-	for _, e := range entries {
-		name := e.Name()
-		if !strings.HasPrefix(name, start) || strings.HasPrefix(name, ".") && !strings.HasPrefix(start, ".") || strings.ContainsAny(name, " \n") {
-			continue
-		}
-		if e.IsDir() {
-			name += "/"
-		}
-		if list = append(list, above+name); len(list) == pathsMost {
-			break
-		}
-	}
 	return list
 }

@@ -40,7 +40,7 @@ func OpenBench(opts Options) (*Bench, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	if err := ready(opts, check.Use{Terminal: true}); err != nil {
+	if err := Ready(opts, check.Use{Terminal: true}); err != nil {
 		return nil, err
 	}
 	opts.Home = opts.Layout().Terminal()

@@ -19,6 +19,7 @@ import (
 	"github.com/zephbot/zephbot/bot/terminal/console"
 	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/simulate"
 )
 
 // Exit codes (contract).
@@ -280,7 +281,7 @@ func (c *command) simulate(ctx context.Context, cfg *config.Config, listen strin
 	if c.env.Executable == "" {
 		return errors.New("the program's own file cannot be found; the simulator needs it to start the bot")
 	}
-	return app.Simulate(ctx, c.options(cfg), app.SimulateOptions{
+	return simulate.Run(ctx, c.options(cfg), simulate.Options{
 		Listen: listen, Stdout: c.env.Out, Stderr: c.env.Err, Executable: c.env.Executable, Args: args, Open: open,
 	})
 }
@@ -297,7 +298,7 @@ func (c *command) serveCommand() *cobra.Command {
 			return c.serve(cmd.Context(), cfg, simulated)
 		},
 	}
-	flag := strings.TrimPrefix(app.SimulatedFlag, "--")
+	flag := strings.TrimPrefix(simulate.Flag, "--")
 	cmd.Flags().BoolVar(&simulated, flag, false, "a simulator runs this")
 	cmd.Flags().Lookup(flag).Hidden = true
 	return cmd

@@ -11,9 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/bot/access"
 	"github.com/zephbot/zephbot/cmd/internal/check"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/upkeep"
 )
 
 // setupFlags are answers that are given on the command line. Secrets come from files or the environment only: others see
@@ -62,8 +63,8 @@ type setup struct {
 	path string         // of the file that is written, absolute
 	own  bool           // the file is where it is found without --config
 	out  config.Chosen
-	bot  *app.Found // nil = the token was not checked
-	code string     // that was shown and that nobody has sent; "" = none
+	bot  *upkeep.Found // nil = the token was not checked
+	code string        // that was shown and that nobody has sent; "" = none
 }
 
 // errInterrupted ends a setup that somebody interrupted.
@@ -243,7 +244,7 @@ func (s *setup) write() error {
 	s.c.flags.config = s.path
 	s.in.say("\nWritten: %s (only this account can read it).", s.path)
 	if s.code != "" {
-		if err := app.KeepCode(cfg, s.code); err != nil {
+		if err := access.KeepCode(cfg.Path(cfg.DataDir), s.code); err != nil {
 			return err
 		}
 	}

@@ -7,9 +7,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/bot/access"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/cmd/internal/providers"
+	"github.com/zephbot/zephbot/cmd/internal/upkeep"
 )
 
 // askToken asks for the token, until Telegram knows it.
@@ -60,7 +61,7 @@ func (s *setup) askToken(ctx context.Context) error {
 // refused makes a failed check of a given answer an error of usage if the answer is at fault.
 func refused(err error) error {
 	trouble, ok := errors.AsType[*providers.Trouble](err)
-	if errors.Is(err, app.ErrToken) || ok && trouble.Kind != providers.NotReached && trouble.Kind != providers.Busy {
+	if errors.Is(err, upkeep.ErrToken) || ok && trouble.Kind != providers.NotReached && trouble.Kind != providers.Busy {
 		return usageError{err}
 	}
 	return err
@@ -71,7 +72,7 @@ func (s *setup) checkToken(ctx context.Context, token config.Secret) error {
 	if s.f.unchecked {
 		return nil
 	}
-	found, err := app.FindBot(ctx, token, s.env.Telegram.APIURL)
+	found, err := upkeep.FindBot(ctx, token, s.env.Telegram.APIURL)
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func (s *setup) askAdmin(ctx context.Context) error {
 		s.in.say(noAdmin)
 		return nil
 	}
-	code := app.NewCode()
+	code := access.ShortCode()
 	s.in.say("\n2 of 5: you\nOpen https://t.me/%s?start=%s and press Start, or send the bot this message: /start %s", s.bot.Username, code, code)
 	s.in.say("Whoever does that is the admin. Waiting … (Enter goes on without; a numeric id is taken too)")
 	err := s.meet(ctx, code)
@@ -115,7 +116,7 @@ const noAdmin = "Nobody is admin yet: at its start the bot shows a code, and who
 func (s *setup) meet(ctx context.Context, code string) error {
 	waiting, end := context.WithCancel(ctx)
 	defer end()
-	came := make(chan app.Person, 1)
+	came := make(chan upkeep.Person, 1)
 	stuck := make(chan error)
 	go s.await(waiting, code, came, stuck) // ends with waiting
 	for {
@@ -160,7 +161,7 @@ func (s *setup) admitted(text string) (over bool) {
 const again = 3 * time.Second
 
 // await waits for whoever sends the code, and tells what is in the way; it goes on after the reader has taken that.
-func (s *setup) await(ctx context.Context, code string, came chan<- app.Person, stuck chan<- error) {
+func (s *setup) await(ctx context.Context, code string, came chan<- upkeep.Person, stuck chan<- error) {
 	told := ""
 	for ctx.Err() == nil {
 		who, err := s.bot.Await(ctx, code)
@@ -188,7 +189,7 @@ func (s *setup) await(ctx context.Context, code string, came chan<- app.Person, 
 // unstick says what is in the way of the messages of the bot, and removes a webhook if the person wants that.
 func (s *setup) unstick(ctx context.Context, err error) (over bool, _ error) {
 	s.in.say("%s.", err)
-	obstacle, ok := errors.AsType[*app.Obstacle](err)
+	obstacle, ok := errors.AsType[*upkeep.Obstacle](err)
 	if !ok || obstacle.Host == "" {
 		return false, nil
 	}

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/check"
+	"github.com/zephbot/zephbot/cmd/internal/upkeep"
 )
 
 // askWorkDir asks where the bot works.
@@ -97,7 +97,7 @@ func (s *setup) askSandbox(ctx context.Context) error {
 	if !s.in.person {
 		return nil
 	}
-	text, full := app.Sandbox(ctx)
+	text, full := upkeep.Sandbox(ctx)
 	s.in.explain("\n5 of 5: the sandbox\nThis machine has: %s", text)
 	question := "Commands of the bot run inside it. Refuse them if it is ever missing?"
 	if !full {

@@ -1,13 +1,9 @@
-package app
+package upkeep
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot/access"
@@ -100,45 +96,6 @@ func (f *Found) Await(ctx context.Context, code string) (Person, error) {
 func (f *Found) Release(ctx context.Context) error {
 	if err := f.client.Release(ctx); err != nil {
 		return sentence{"the webhook could not be removed (" + telegram.Cause(err) + ")", err}
-	}
-	return nil
-}
-
-// NewCode returns the code with which somebody becomes the first admin.
-func NewCode() string { return access.ShortCode() }
-
-// shownName is the file in data_dir with the hash of the code that setup has shown.
-const shownName = "first-admin"
-
-// KeepCode stores the hash of a code that setup has shown, so that a service that is started with the configuration makes
-// the person who sends it the first admin.
-func KeepCode(c *config.Config, code string) error {
-	dir := c.Path(c.DataDir)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("keep the code: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, shownName), []byte(access.CodeHash(code)+"\n"), 0o600); err != nil {
-		return fmt.Errorf("keep the code: %w", err)
-	}
-	return nil
-}
-
-// shownCode returns what KeepCode has stored; "" = nothing.
-func shownCode(dir string) (string, error) {
-	raw, err := os.ReadFile(filepath.Join(dir, shownName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("read the code that setup has shown: %w", err)
-	}
-	return strings.TrimSpace(string(raw)), nil
-}
-
-// forgetShown removes what KeepCode has stored.
-func forgetShown(dir string) error {
-	if err := os.Remove(filepath.Join(dir, shownName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove the code that setup has shown: %w", err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package app
+package footprint
 
 import (
 	"os"
@@ -11,11 +11,11 @@ import (
 func TestTurnMemory(t *testing.T) { //nolint:paralleltest // it changes the limit of the process
 	before := debug.SetMemoryLimit(1 << 30)
 	defer debug.SetMemoryLimit(before)
-	if got := turnMemory(); got > 256<<20 || got < turnsLeast {
+	if got := TurnMemory(); got > 256<<20 || got < turnsLeast {
 		t.Errorf("a quarter of 1 GiB is %d", got)
 	}
 	debug.SetMemoryLimit(100 << 20)
-	if got := turnMemory(); got != turnsLeast {
+	if got := TurnMemory(); got != turnsLeast {
 		t.Errorf("of 100 MiB: %d", got)
 	}
 }
@@ -26,7 +26,7 @@ func TestTightenCollector(t *testing.T) { //nolint:paralleltest // it changes th
 	defer debug.SetGCPercent(at)
 	for _, tt := range []struct{ before, want int }{{usualPercent, collectorPercent}, {50, 50}, {400, 400}, {-1, -1}} {
 		debug.SetGCPercent(tt.before)
-		tightenCollector()
+		TightenCollector()
 		if got := debug.SetGCPercent(usualPercent); got != tt.want {
 			t.Errorf("from %d: %d, want %d", tt.before, got, tt.want)
 		}

@@ -1,4 +1,5 @@
-package app
+// Package footprint keeps the memory of the process small, and says how much of it turns may hold.
+package footprint
 
 import (
 	"math"
@@ -27,15 +28,15 @@ const (
 	usualPercent     = 100
 )
 
-// tightenCollector sets collectorPercent unless GOGC says something else.
-func tightenCollector() {
+// TightenCollector sets collectorPercent unless GOGC says something else.
+func TightenCollector() {
 	if before := debug.SetGCPercent(collectorPercent); before != usualPercent {
 		debug.SetGCPercent(before)
 	}
 }
 
-// turnMemory returns how many bytes the concurrent turns may hold; 0 = the amount of memory is unknown.
-func turnMemory() int64 {
+// TurnMemory returns how many bytes the concurrent turns may hold; 0 = the amount of memory is unknown.
+func TurnMemory() int64 {
 	limit := debug.SetMemoryLimit(-1) // reads the limit without setting it
 	for _, known := range []int64{kernelNumber(groupLimit, ""), kernelNumber(machineInfo, "MemTotal:") << 10} {
 		if known > 0 {

@@ -1,4 +1,5 @@
-package app
+// Package simulate runs the service against a local Telegram, so that people can try it.
+package simulate
 
 import (
 	"context"
@@ -11,16 +12,17 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/bot/simulator"
+	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/check"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/persistence"
 )
 
-// SimulatedFlag tells `serve` that a simulator runs it, which has checked the configuration and warned already.
-const SimulatedFlag = "--simulated"
+// Flag tells `serve` that a simulator runs it, which has checked the configuration and warned already.
+const Flag = "--simulated"
 
-// SimulateOptions are the options of `zephbot simulate`.
-type SimulateOptions struct {
+// Options are the options of `zephbot simulate`.
+type Options struct {
 	Listen     string
 	Stdout     io.Writer
 	Stderr     io.Writer
@@ -33,12 +35,12 @@ type SimulateOptions struct {
 // like a service.
 const simulatorLock = "simulator.lock"
 
-// Simulate runs the same service against a local Telegram, with a page to chat on.
-func Simulate(ctx context.Context, opts Options, sim SimulateOptions) error {
+// Run runs the same service against a local Telegram, with a page to chat on.
+func Run(ctx context.Context, opts app.Options, sim Options) error {
 	if err := simulator.CheckListen(sim.Listen); err != nil {
 		return fmt.Errorf("%w: --listen: %w", config.ErrInvalid, err)
 	}
-	if err := ready(opts, check.Use{Model: len(opts.Config.LLM.Providers) > 0}); err != nil {
+	if err := app.Ready(opts, check.Use{Model: len(opts.Config.LLM.Providers) > 0}); err != nil {
 		return err
 	}
 	home := opts.Layout().Simulator()
@@ -61,7 +63,7 @@ func Simulate(ctx context.Context, opts Options, sim SimulateOptions) error {
 			if err := layOut(home, id); err != nil {
 				opts.Log.Warn().Err(err).Msg("cannot create the sample files; everything else works")
 			}
-			cmd := exec.Command(sim.Executable, append([]string{"serve", SimulatedFlag, "--data-dir", home}, sim.Args...)...) //nolint:noctx // the simulator ends it with its process group
+			cmd := exec.Command(sim.Executable, append([]string{"serve", Flag, "--data-dir", home}, sim.Args...)...) //nolint:noctx // the simulator ends it with its process group
 			cmd.Env = append(childEnv(os.Environ()), simulated(opts, apiURL, token)...)
 			return cmd
 		},
@@ -85,11 +87,11 @@ func childEnv(env []string) []string {
 
 // simulated returns the configuration of the simulated bot: its own people and group are admitted; without a model it
 // uses the built-in one.
-func simulated(opts Options, apiURL, token string) []string {
+func simulated(opts app.Options, apiURL, token string) []string {
 	env := []string{
 		"ZEPH_TELEGRAM_TOKEN=" + token, "ZEPH_TELEGRAM_API_URL=" + apiURL,
-		"ZEPH_TELEGRAM_ALLOWED_USERS=" + join(simulator.AllowedUsers()), "ZEPH_TELEGRAM_ADMINS=" + join(simulator.Admins()),
-		"ZEPH_TELEGRAM_ALLOWED_CHATS=" + join(simulator.AllowedChats()), "ZEPH_METRICS_LISTEN=", "ZEPH_DATABASE_URL=",
+		"ZEPH_TELEGRAM_ALLOWED_USERS=" + joinIDs(simulator.AllowedUsers()), "ZEPH_TELEGRAM_ADMINS=" + joinIDs(simulator.Admins()),
+		"ZEPH_TELEGRAM_ALLOWED_CHATS=" + joinIDs(simulator.AllowedChats()), "ZEPH_METRICS_LISTEN=", "ZEPH_DATABASE_URL=",
 		"ZEPH_WORKSPACES_DIR=", "ZEPH_WORKSPACES_SHARED=false", // its state is in its own directory
 	}
 	zone := opts.Config.Telegram.TimeZone
@@ -106,7 +108,7 @@ func simulated(opts Options, apiURL, token string) []string {
 	return env
 }
 
-func join(ids []int64) string {
+func joinIDs(ids []int64) string {
 	parts := make([]string, len(ids))
 	for i, id := range ids {
 		parts[i] = strconv.FormatInt(id, 10)

@@ -1,4 +1,4 @@
-package app
+package simulate
 
 import (
 	"os"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
@@ -45,14 +46,14 @@ func TestSampleFiles(t *testing.T) {
 func TestSimulatedEnvironment(t *testing.T) {
 	t.Parallel()
 	cfg := &config.Config{}
-	env := simulated(Options{Config: cfg}, "http://x", "7:a")
+	env := simulated(app.Options{Config: cfg}, "http://x", "7:a")
 	for _, want := range []string{"ZEPH_TELEGRAM_TIME_ZONE=Local", "ZEPH_LLM_PROVIDERS_MAIN_PACE=45ms"} {
 		if !slices.Contains(env, want) {
 			t.Errorf("%s is missing in %q", want, env)
 		}
 	}
 	cfg.Telegram.TimeZone, cfg.Telegram.Language = "Asia/Tokyo", "de"
-	env = simulated(Options{Config: cfg}, "http://x", "7:a")
+	env = simulated(app.Options{Config: cfg}, "http://x", "7:a")
 	for _, want := range []string{"ZEPH_TELEGRAM_TIME_ZONE=Asia/Tokyo", "ZEPH_TELEGRAM_LANGUAGE=de"} {
 		if !slices.Contains(env, want) {
 			t.Errorf("%s is missing in %q", want, env)

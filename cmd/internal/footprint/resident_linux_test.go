@@ -1,4 +1,4 @@
-package app
+package footprint
 
 import (
 	"os"
@@ -73,7 +73,7 @@ func TestReleaseStart(t *testing.T) { //nolint:paralleltest // others would touc
 		return kB
 	}
 	before := resident()
-	releaseStart()
+	ReleaseStart()
 	after := resident()
 	if before < 4096 || after > before*3/4 {
 		t.Errorf("%d kB of the program were resident, %d kB after it was released", before, after)
