@@ -30,8 +30,8 @@ func (s *step) askModel(ctx context.Context) (*Outcome, error) {
 }
 
 // askWith calls the model with some tools. more is what it is told after the conversation; "" = nothing. An answer that
-// says nothing, or has calls that cannot be made, is asked for once more: what the model is told for that does not stay in
-// the conversation.
+// says nothing, or has calls that cannot be made, is asked for once more: what the model is told for that
+// does not stay in the conversation.
 func (s *step) askWith(ctx context.Context, offers []Offer, more string) (*Outcome, error) {
 	entry, resp, out, err := s.callModel(ctx, offers, more, "")
 	if out != nil || err != nil {
@@ -68,8 +68,10 @@ func (s *step) askWith(ctx context.Context, offers []Offer, more string) (*Outco
 const (
 	nudgeEmpty = "[your last answer was empty, so that nobody has read anything. Answer now, or call a tool. " +
 		"This note is not from the person]"
-	nudgeCalls = "[your last answer had a tool call in its text that could not be run: no such tool is offered to you, or the " +
-		"call could not be read. To call a tool, use the function interface and the names of the tools that you are offered. " +
+	nudgeCalls = "[your last answer had a tool call in its text that could not be run: no such tool is offered to " +
+		"you, or the " +
+		"call could not be read. To call a tool, use the function interface and the names of the tools that you " +
+		"are offered. " +
 		"Text that only quotes a call belongs into a block of code. Nobody has read that answer: give it again. " +
 		"This note is not from the person]"
 )
@@ -91,8 +93,8 @@ func nudgeFor(resp *llm.Response) string {
 	}
 }
 
-// callModel calls the model once and journals nothing. nudge is what it is told after an answer that was none; "" = this is
-// the first call of the step. Instead of an answer there can be an outcome of the turn.
+// callModel calls the model once and journals nothing. nudge is what it is told after an answer that was none; "" =
+// this is the first call of the step. Instead of an answer there can be an outcome of the turn.
 func (s *step) callModel(ctx context.Context, offers []Offer, more, nudge string) (
 	entry journal.Entry, resp *llm.Response, out *Outcome, err error,
 ) {
@@ -216,8 +218,9 @@ func storingContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 }
 
-// handleFailure decides what a failed model call means for the turn. If the model had started to answer, the call is settled
-// by an estimate, because vendors charge for it; if nobody knows how it has ended, by what was set aside for it.
+// handleFailure decides what a failed model call means for the turn. If the model had started to
+// answer, the call is settled by an estimate, because vendors charge for it; if nobody knows how it has
+// ended, by what was set aside for it.
 func (s *step) handleFailure(ctx context.Context, key string, estimate int, err error) (*Outcome, error) {
 	var used llm.Usage
 	var usd float64
@@ -330,8 +333,8 @@ func (s *step) endWith(entry journal.Entry, reason string) *Outcome {
 	return out
 }
 
-// opaqueID returns a stable pseudonym of a conversation for the vendor. It serves the vendor's cache and abuse detection
-// and reveals no identity.
+// opaqueID returns a stable pseudonym of a conversation for the vendor. It serves the vendor's cache and abuse
+// detection and reveals no identity.
 func opaqueID(o tools.Origin) string {
 	if o.Session == "" {
 		return ""

@@ -31,8 +31,8 @@ type Talk struct {
 
 // Compaction shortens conversations that become too long for the model.
 type Compaction struct {
-	// SumUp sums up a part of a conversation; the payer of the turn is in ctx. nil = without a summary: the oldest turns
-	// are dropped.
+	// SumUp sums up a part of a conversation; the payer of the turn is in ctx. nil = without a
+	// summary: the oldest turns are dropped.
 	SumUp func(ctx context.Context, talk Talk) (string, error)
 	// Suspect reports whether a text tries to give instructions; nil = none does.
 	Suspect func(text string) bool
@@ -43,8 +43,8 @@ const (
 
 	// keepShare is the part of the budget that the newest turns may have which a summary leaves as they are.
 	keepShare = 0.10
-	// After a summary that failed, the next one is tried after retrySum, and after each further one that fails after twice
-	// the time, at most mostRetry: a model that never sums up is not asked, and paid, at every turn.
+	// After a summary that failed, the next one is tried after retrySum, and after each further one that fails after
+	// twice the time, at most mostRetry: a model that never sums up is not asked, and paid, at every turn.
 	retrySum, mostRetry = 5 * time.Minute, 6 * time.Hour
 
 	// sumShare is the part of the budget that may be summed up at once.
@@ -60,8 +60,8 @@ func (s *step) windowSize() int {
 	return budget
 }
 
-// renderMessages fills in the messages of a request. A conversation that has become too long is summed up before that, once in a
-// run: the summary is journalled, so every later request begins with it.
+// renderMessages fills in the messages of a request. A conversation that has become too long is summed up before that,
+// once in a run: the summary is journalled, so every later request begins with it.
 func (s *step) renderMessages(ctx context.Context, req *llm.Request, budget int) (estimate int, err error) {
 	accepts := llm.AcceptsFor(s.deps.Provider, req.Prefer)
 	view := s.state.buildConversation(req, s.turn.Shared, accepts)
@@ -91,8 +91,8 @@ func (s *step) renderMessages(ctx context.Context, req *llm.Request, budget int)
 	return plan.Total, nil
 }
 
-// needsSummary reports whether a conversation should be summed up: it fills the window, or more is read for each turn than a
-// window has room for.
+// needsSummary reports whether a conversation should be summed up: it fills the window, or more is read for each
+// turn than a window has room for.
 func (s *state) needsSummary(total, budget int) bool {
 	if budget <= 0 {
 		return false
@@ -111,7 +111,8 @@ func (s *state) needsSummary(total, budget int) bool {
 // sumUp replaces the older turns by a summary of the model. It reports false if there is nothing to sum up, or if the
 // model did not; the conversation then goes on without it.
 func (s *step) sumUp(ctx context.Context, view *conversation, plan window.Plan, budget int) (bool, error) {
-	if s.deps.SumUp == nil || s.state.child != "" || s.summaryRests() { // a sub-agent has one turn, which a summary leaves as it is
+	// a sub-agent has one turn, which a summary leaves as it is
+	if s.deps.SumUp == nil || s.state.child != "" || s.summaryRests() {
 		return false, nil
 	}
 	entries := s.state.readTail().Entries
@@ -144,7 +145,9 @@ func (s *step) sumUp(ctx context.Context, view *conversation, plan window.Plan, 
 	}
 	kept, done := storingContext(ctx)
 	defer done()
-	return true, s.state.appendEntries(kept, func(n int64) []journal.Entry { return []journal.Entry{s.summaryEntry(n, text, &entries[from])} })
+	return true, s.state.appendEntries(kept, func(n int64) []journal.Entry {
+		return []journal.Entry{s.summaryEntry(n, text, &entries[from])}
+	})
 }
 
 // summaryRests reports whether a summary failed so short a time ago that it is not tried again.
@@ -158,8 +161,8 @@ func (s *step) summaryRests() bool {
 	return s.deps.Now().Sub(failed.At) < wait
 }
 
-// markFailedSummary notes in the first of the entries that follow it that a summary was tried in vain. It costs no append of its own;
-// if the process dies before they are stored, the next run tries once more.
+// markFailedSummary notes in the first of the entries that follow it that a summary was tried in vain. It costs no
+// append of its own; if the process dies before they are stored, the next run tries once more.
 func (s *step) markFailedSummary(entries []journal.Entry) {
 	if s.unsummed && len(entries) > 0 {
 		entries[0].Unsummed, s.unsummed = true, false
@@ -179,8 +182,8 @@ func (s *step) summaryEntry(n int64, text string, from *journal.Entry) journal.E
 }
 
 // keepFrom returns the index of the first entry that a summary leaves as it is: the current turn, and before it the
-// turns that take little room, but not all of them. With a summary of most tokens, what it leaves has to fit: a turn that
-// is neither summed up nor sent would be lost.
+// turns that take little room, but not all of them. With a summary of most tokens, what it leaves has to fit: a turn
+// that is neither summed up nor sent would be lost.
 func (s *state) keepFrom(view *conversation, plan window.Plan, first, budget, most int) int {
 	entries := s.readTail().Entries
 	starts := turnsOf(entries, first)
@@ -302,7 +305,9 @@ func (c *conversation) listPieces() []window.Piece {
 func (c *conversation) referTo(m *llm.Message) llm.Message {
 	result := *m.Result
 	result.Parts = nil
-	size := fmt.Sprintf("[output of %s left out to save room, %d characters", result.Name, utf8.RuneCountInString(m.Result.Text))
+	size := fmt.Sprintf(
+		"[output of %s left out to save room, %d characters", result.Name, utf8.RuneCountInString(m.Result.Text),
+	)
 	switch id := volatile.FindString(m.Result.Text); {
 	case id != "":
 		result.Text = size + "; read_overflow reads " + id + " again]"
@@ -368,8 +373,8 @@ const (
 	foreignEnd  = `</external-data id="`
 )
 
-// frameOf returns what of an output is never cut: text[:open], the lines that mark it as foreign, and text[end:], the note
-// of where it was stored, and the closing mark.
+// frameOf returns what of an output is never cut: text[:open], the lines that mark it as foreign, and text[end:], the
+// note of where it was stored, and the closing mark.
 func frameOf(text string) (open, end int) {
 	end = len(text)
 	if strings.HasPrefix(text, foreignOpen) {

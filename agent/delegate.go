@@ -2,9 +2,9 @@ package agent
 
 // A sub-agent has no journal of its own. Its entries are in the journal of its turn, marked with the call that began it
 // (journal.Entry.Child), and its next step is derived from them as the turn's is from the others. So whatever ends,
-// moves, keeps or deletes a turn does the same to its sub-agents, and a call of a sub-agent that waits for a person parks
-// the turn like any other call. The call that began it only reads, so it is made again when the turn is resumed, and
-// the sub-agent goes on where its entries end.
+// moves, keeps or deletes a turn does the same to its sub-agents, and a call of a sub-agent that waits for a person
+// parks the turn like any other call. The call that began it only reads, so it is made again when the turn is resumed,
+// and the sub-agent goes on where its entries end.
 
 import (
 	"context"
@@ -29,7 +29,8 @@ type delegationWait struct {
 
 func (h *delegationWait) isOver() bool { return h != nil && h.set }
 
-// recordWait records why there is no result, and returns the error with which the call leaves the chain without a trace.
+// recordWait records why there is no result, and returns the error with which the call
+// leaves the chain without a trace.
 func (h *delegationWait) recordWait(questions []tools.Question, err error) error {
 	h.set, h.questions, h.err = true, questions, err
 	return &tools.Pending{}
@@ -237,7 +238,8 @@ func (s *step) overBudget(ctx context.Context, b *batch) error {
 	}
 	refused := b.entry.Uses[len(b.entry.Uses)-over:]
 	text := tools.Feedback(&tools.Error{
-		Category: tools.PolicyBlocked, Message: fmt.Sprintf("the budget of %d tool calls is used up, so this did not run", most),
+		Category:   tools.PolicyBlocked,
+		Message:    fmt.Sprintf("the budget of %d tool calls is used up, so this did not run", most),
 		Suggestion: "Give the result from what you have.",
 	})
 	var entries []journal.Entry
@@ -256,8 +258,8 @@ func (s *step) overBudget(ctx context.Context, b *batch) error {
 	return s.appendEntries(ctx, entries...)
 }
 
-// reportResult is what the caller reads of a sub-agent that has ended. Its words are those of a model that may have read
-// anything, so they are data to the caller.
+// reportResult is what the caller reads of a sub-agent that has ended. Its words are those of a model that may have
+// read anything, so they are data to the caller.
 func (s *step) reportResult(out *Outcome) *tools.Result {
 	result := &tools.Result{Text: out.Text, Untrusted: source.Agent(s.task.Name)}
 	if out.Kind == Answered {
@@ -281,8 +283,9 @@ func (s *step) reportResult(out *Outcome) *tools.Result {
 	}
 	result.Failure = &tools.Error{
 		Category: tools.PermanentFailure, Mistake: true, // not a failure of the tool
-		Message:    "The sub-agent " + s.task.Name + " ended without a result: " + why + ".",
-		Suggestion: "What it said last follows, if it said anything. Do the rest yourself, or tell the person what is missing.",
+		Message: "The sub-agent " + s.task.Name + " ended without a result: " + why + ".",
+		Suggestion: "What it said last follows, if it said anything. Do the rest yourself, or tell the person " +
+			"what is missing.",
 	}
 	return result
 }
@@ -328,8 +331,8 @@ func (s *step) costKey(step int) string {
 	return fmt.Sprintf("%s/%d", s.turn.ID, step)
 }
 
-// wantedText is what the person wants, for stages that judge a call: a sub-agent's task is not the person's own words, so
-// these come first.
+// wantedText is what the person wants, for stages that judge a call: a sub-agent's task is not the person's
+// own words, so these come first.
 func (s *step) wantedText() string {
 	if s.task == nil {
 		return s.state.askedText()

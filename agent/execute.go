@@ -13,8 +13,8 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// executeBatch runs the uses of a batch that have no result yet: read-only ones in parallel, the others one at a time in the
-// model's order, up to the first that waits for a person. The questions of all uses are sent together.
+// executeBatch runs the uses of a batch that have no result yet: read-only ones in parallel, the others one at a time
+// in the model's order, up to the first that waits for a person. The questions of all uses are sent together.
 func (s *step) executeBatch(ctx context.Context, b *batch) (*Outcome, error) {
 	if err := s.closeUses(ctx, b); err != nil {
 		return nil, err
@@ -42,7 +42,8 @@ func (s *step) executeBatch(ctx context.Context, b *batch) (*Outcome, error) {
 		if ctx.Err() != nil { // a stopped turn asks no more questions
 			return nil, context.Cause(ctx)
 		}
-		// The first that waits is asked about again, now that everything before it has run: what it would do is known then.
+		// The first that waits is asked about again, now that everything before it has run:
+		// what it would do is known then.
 		asked, err := s.runUse(ctx, b, u)
 		if err != nil {
 			return nil, err
@@ -60,8 +61,8 @@ func (s *step) executeBatch(ctx context.Context, b *batch) (*Outcome, error) {
 	return waitsFor(ctx, open, questions, away)
 }
 
-// waitsFor returns what a batch waits for; nil = for nothing. A model that is unavailable is waited for first: what then
-// still needs a person is asked again.
+// waitsFor returns what a batch waits for; nil = for nothing. A model that is unavailable is waited for first: what
+// then still needs a person is asked again.
 func waitsFor(ctx context.Context, open []journal.Use, questions []tools.Question, away *Outcome) (*Outcome, error) {
 	switch {
 	case ctx.Err() != nil:
@@ -88,8 +89,8 @@ func (s *step) closeUses(ctx context.Context, b *batch) error {
 	return s.halfWritten(ctx, b)
 }
 
-// closeUnknown closes the calls that were running when another worker died, unless they may run again: those that only read,
-// and those whose effect is stored once for each call.
+// closeUnknown closes the calls that were running when another worker died, unless they may run again: those that only
+// read, and those whose effect is stored once for each call.
 func (s *step) closeUnknown(ctx context.Context, b *batch) error {
 	for _, u := range b.openUses() {
 		if !b.started[u.Call] || u.Again() {
@@ -108,8 +109,8 @@ func (s *step) closeUnknown(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// probeUses asks for every open use whether it may run now. A batch of one is not probed because running it gives the same
-// answer.
+// probeUses asks for every open use whether it may run now. A batch of one is not probed because
+// running it gives the same answer.
 func (s *step) probeUses(
 	ctx context.Context, b *batch, open []journal.Use,
 ) (waiting map[string]bool, questions []tools.Question) {
@@ -130,7 +131,9 @@ func (s *step) probeUses(
 }
 
 // probeAgain replaces the questions of calls by new ones, because others have run since they were asked.
-func (s *step) probeAgain(ctx context.Context, b *batch, uses []journal.Use, questions []tools.Question) []tools.Question {
+func (s *step) probeAgain(
+	ctx context.Context, b *batch, uses []journal.Use, questions []tools.Question,
+) []tools.Question {
 	for _, u := range uses {
 		at := slices.IndexFunc(questions, func(q tools.Question) bool { return q.Call == u.Call })
 		if at < 0 {
@@ -174,7 +177,8 @@ func (s *step) sideBySide(ctx context.Context, b *batch, uses []journal.Use) ([]
 				questions[i] = asked
 				return nil
 			}
-			kept, cancel := storingContext(gctx) // a result that was read is kept, even if another call of the batch fails
+			// a result that was read is kept, even if another call of the batch fails
+			kept, cancel := storingContext(gctx)
 			defer cancel()
 			return s.appendEntries(kept, append(s.endAbandoned(kept, u), *entry)...)
 		})
@@ -205,8 +209,9 @@ func (s *step) runUse(ctx context.Context, b *batch, u journal.Use) ([]tools.Que
 	return nil, s.appendEntries(kept, append(s.endAbandoned(kept, u), *entry)...)
 }
 
-// performUse walks the chain for one use. It returns its result, nil if the use has to wait, and the questions for which
-// it waits. An error comes from the journal or the context, never from the tool: a failure of the tool is a result.
+// performUse walks the chain for one use. It returns its result, nil if the use has to wait, and the
+// questions for which it waits. An error comes from the journal or the context, never from the tool: a
+// failure of the tool is a result.
 func (s *step) performUse(
 	ctx context.Context, b *batch, u journal.Use, call *tools.Call, onStart func(context.Context) error,
 ) (*journal.Entry, []tools.Question, error) {
@@ -273,12 +278,26 @@ func (s *step) newCall(b *batch, u journal.Use) *tools.Call {
 	own := slices.IndexFunc(b.entry.Uses, func(other journal.Use) bool { return other.Call == u.Call })
 	known := &addresses{said: now.Said, seen: now.Seen, call: u.Call, sites: s.state.openedSites()}
 	return &tools.Call{
-		Addresses: known,
-		ID:        u.Call, Batch: b.entry.N, Tool: u.Name, Args: u.Args, Definition: u.Definition,
-		Origin: s.turn.Origin, Trail: &tools.Trail{}, Tools: s.turn.Tools,
-		Room: s.outputRoom(len(b.entry.Uses)), Ask: s.wantedText(), Said: s.state.typedText(), Foreign: now.Foreign, Suspicious: now.Suspicious,
-		Touched: now.Touched, BatchN: batches, CallN: calls + own + 1,
-		Began: now.Began, Earlier: s.state.earlierCalls(b.entry.N), Ahead: s.changedBefore(own),
+		Addresses:  known,
+		ID:         u.Call,
+		Batch:      b.entry.N,
+		Tool:       u.Name,
+		Args:       u.Args,
+		Definition: u.Definition,
+		Origin:     s.turn.Origin,
+		Trail:      &tools.Trail{},
+		Tools:      s.turn.Tools,
+		Room:       s.outputRoom(len(b.entry.Uses)),
+		Ask:        s.wantedText(),
+		Said:       s.state.typedText(),
+		Foreign:    now.Foreign,
+		Suspicious: now.Suspicious,
+		Touched:    now.Touched,
+		BatchN:     batches,
+		CallN:      calls + own + 1,
+		Began:      now.Began,
+		Earlier:    s.state.earlierCalls(b.entry.N),
+		Ahead:      s.changedBefore(own),
 	}
 }
 

@@ -59,7 +59,12 @@ func (s *state) openBatch() *batch {
 	for _, e := range s.currentEntries() {
 		switch e.Kind {
 		case journal.AssistantEntry:
-			b = &batch{entry: e, started: map[string]bool{}, results: map[string]journal.Entry{}, failed: b.countMistakes()}
+			b = &batch{
+				entry:   e,
+				started: map[string]bool{},
+				results: map[string]journal.Entry{},
+				failed:  b.countMistakes(),
+			}
 		case journal.StartedEntry:
 			if b != nil {
 				b.started[e.Call] = true
@@ -363,7 +368,8 @@ func (s *state) appendEntries(ctx context.Context, write func(n int64) []journal
 	stored, err := s.journal.Append(ctx, entries...)
 	if err != nil {
 		err = fmt.Errorf("journal: %w", err)
-		if !errors.Is(err, ErrWithdrawn) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		if !errors.Is(err, ErrWithdrawn) && !errors.Is(err, context.Canceled) &&
+			!errors.Is(err, context.DeadlineExceeded) {
 			s.broken = err
 		}
 		return err

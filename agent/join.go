@@ -10,8 +10,8 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// ErrRevised is the cancellation cause of a turn whose person has changed its message. The turn stays open: the next Run
-// continues it with what its Journal, a TurnInbox, has read.
+// ErrRevised is the cancellation cause of a turn whose person has changed its message. The turn stays open: the next
+// Run continues it with what its Journal, a TurnInbox, has read.
 var ErrRevised = errors.New("the person has changed the message")
 
 // ErrWithdrawn means that what a TurnInbox has told was withdrawn before it was stored.
@@ -52,8 +52,14 @@ func (s *step) joinMessages(ctx context.Context, b *batch, open bool) (joined bo
 		for _, u := range s.state.openBatch().openUses() {
 			entries = append(entries, s.endAbandoned(ctx, u)...)
 			entries = append(entries, journal.Entry{
-				Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name,
-				Text: tools.Feedback(tools.Errorf(tools.Cancelled, notWanted)), Failed: true, Category: string(tools.Cancelled),
+				Turn:     s.turn.ID,
+				Kind:     journal.ResultEntry,
+				At:       s.deps.Now(),
+				Call:     u.Call,
+				Tool:     u.Name,
+				Text:     tools.Feedback(tools.Errorf(tools.Cancelled, notWanted)),
+				Failed:   true,
+				Category: string(tools.Cancelled),
 			})
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// resultEntry builds the journal entry of a finished call. It runs in parallel with other calls, so it must not read the
-// journal.
+// resultEntry builds the journal entry of a finished call. It runs in parallel with other calls,
+// so it must not read the journal.
 func (s *step) resultEntry(b *batch, u journal.Use, call *tools.Call, result *tools.Result, err error) journal.Entry {
 	e := journal.Entry{
 		Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(),
@@ -62,7 +62,8 @@ func (s *step) resultEntry(b *batch, u journal.Use, call *tools.Call, result *to
 	return e
 }
 
-// refusalOf says to people why a call did not run; nil when it ran, failed, or a person who was asked did not approve it.
+// refusalOf says to people why a call did not run; nil when it ran, failed, or a person
+// who was asked did not approve it.
 func refusalOf(call *tools.Call, err *tools.Error) *journal.Refusal {
 	t := call.Trail
 	judged := t.Judge != "" && t.Judge != "allow"
@@ -100,15 +101,15 @@ func touchedFiles(call *tools.Call) []string {
 	return list
 }
 
-// outputShare is the part of the window that the outputs of one batch may take, and leastRoom what each may take even so,
-// in tokens.
+// outputShare is the part of the window that the outputs of one batch may take, and leastRoom what
+// each may take even so, in tokens.
 const (
 	outputShare = 0.20
 	leastRoom   = 200
 )
 
-// outputRoom returns how many tokens each output of a batch may take: together a fifth of the window, and no more than half of
-// what system prompt and tools leave of it, as far as a request of this run has shown their size.
+// outputRoom returns how many tokens each output of a batch may take: together a fifth of the window, and no more than
+// half of what system prompt and tools leave of it, as far as a request of this run has shown their size.
 func (s *step) outputRoom(uses int) int {
 	budget := s.windowSize()
 	if budget <= 0 {
@@ -121,8 +122,9 @@ func (s *step) outputRoom(uses int) int {
 	return max(most/max(uses, 1), leastRoom)
 }
 
-// keepFiles stores the files that a tool made and has not stored itself, for the journal, the person and the model. A file that cannot be stored
-// is still listed by name, so that the person is told and the call, which has run, has a result.
+// keepFiles stores the files that a tool made and has not stored itself, for the journal, the person and
+// the model. A file that cannot be stored is still listed by name, so that the person is told and the
+// call, which has run, has a result.
 func (s *step) keepFiles(ctx context.Context, files []tools.File) []llm.Part {
 	kept, cancel := storingContext(ctx)
 	defer cancel()
@@ -130,7 +132,13 @@ func (s *step) keepFiles(ctx context.Context, files []tools.File) []llm.Part {
 	for _, f := range files {
 		if f.Hash != "" {
 			parts = append(parts, llm.Part{
-				Kind: llm.KindOfType(f.MIME), Type: f.MIME, Name: f.Name, Hash: f.Hash, Size: f.Size, Text: f.Caption, Outgoing: true,
+				Kind:     llm.KindOfType(f.MIME),
+				Type:     f.MIME,
+				Name:     f.Name,
+				Hash:     f.Hash,
+				Size:     f.Size,
+				Text:     f.Caption,
+				Outgoing: true,
 			})
 			continue
 		}
@@ -147,9 +155,11 @@ func (s *step) keepFiles(ctx context.Context, files []tools.File) []llm.Part {
 	return parts
 }
 
-// unrepeatedResult is the result of a call that was running when another worker died, and that could not be repeated: whoever
-// refuses it now knows nothing of what it has done.
-func (s *step) unrepeatedResult(ctx context.Context, b *batch, u journal.Use, e journal.Entry, why *tools.Error) journal.Entry {
+// unrepeatedResult is the result of a call that was running when another worker died, and that could not be repeated:
+// whoever refuses it now knows nothing of what it has done.
+func (s *step) unrepeatedResult(
+	ctx context.Context, b *batch, u journal.Use, e journal.Entry, why *tools.Error,
+) journal.Entry {
 	if !u.ReadOnly {
 		s.deps.Tools.Interrupted(ctx, s.newCall(b, u))
 	}
@@ -200,7 +210,8 @@ const (
 // notRepeated is for a call that was running when the process died, and that was refused or failed when it was to be
 // repeated.
 func notRepeated(why string) string {
-	return unknownMark + "This call was running when the service was interrupted. It may have finished, or not, or in part. " +
+	return unknownMark +
+		"This call was running when the service was interrupted. It may have finished, or not, or in part. " +
 		"Repeating it did not succeed: " + strings.TrimSuffix(why, ".") + "." + tellPerson
 }
 
@@ -324,8 +335,8 @@ func withoutReflection(e journal.Entry) string {
 	return block
 }
 
-// compactSchema writes a schema in one line. If it is too long, it is written without descriptions; if it still is, compact
-// returns "", because the model has the schema from the request and half a schema would mislead it.
+// compactSchema writes a schema in one line. If it is too long, it is written without descriptions; if it still is,
+// compact returns "", because the model has the schema from the request and half a schema would mislead it.
 func compactSchema(schema json.RawMessage) string {
 	var line bytes.Buffer
 	if len(schema) == 0 || json.Compact(&line, schema) != nil {
@@ -347,8 +358,8 @@ func compactSchema(schema json.RawMessage) string {
 	return string(short)
 }
 
-// withoutDescriptions removes descriptions from a schema. Names of properties are never removed; names reports that the keys of v are
-// property names.
+// withoutDescriptions removes descriptions from a schema. Names of properties are never removed; names reports that
+// the keys of v are property names.
 func withoutDescriptions(v any, names bool) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -402,8 +413,8 @@ func (s *step) halfWritten(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// wholeArguments reports whether the arguments of a use are a complete JSON object. "{}" in the last use counts as incomplete,
-// because its arguments may not have started.
+// wholeArguments reports whether the arguments of a use are a complete JSON object. "{}" in the last use counts as
+// incomplete, because its arguments may not have started.
 func wholeArguments(u journal.Use, uses []journal.Use) bool {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(u.Args, &object) != nil || object == nil {

@@ -235,7 +235,8 @@ func (s *step) limitSteps() *Outcome {
 	return nil
 }
 
-// endWithout returns the outcome of a turn that ends without an answer. text is filled into the sentence for the person.
+// endWithout returns the outcome of a turn that ends without an answer. text is filled
+// into the sentence for the person.
 func (s *step) endWithout(reason, text string) *Outcome {
 	return &Outcome{
 		Kind: Ended, Reason: reason, Text: text,
@@ -252,8 +253,8 @@ func (s *step) appendEntries(ctx context.Context, entries ...journal.Entry) erro
 // stored.
 var volatile = regexp.MustCompile(`overflow:[0-9a-fA-F-]{36}`)
 
-// repeatedSteps reports whether the last n steps of the turn were the same, call by call and result by result (seed 003:
-// doom loop), and returns their output as a person sees it.
+// repeatedSteps reports whether the last n steps of the turn were the same, call by call and result by result (seed
+// 003: doom loop), and returns their output as a person sees it.
 func repeatedSteps(entries []journal.Entry, n int) (text string, ok bool) {
 	if n <= 0 {
 		return "", false

@@ -22,11 +22,12 @@ type Turn struct {
 	Shared  bool           // several people speak in this session: label the speakers
 	Model   string         // name of the provider that is asked first; "" = the configured order
 	Tools   *tools.Overlay // changes to the set of tools: the allow-lists of chat and channel; nil = none
-	// Child is the call that began the sub-agent for whose work this is, and Origin.Agent its name; "" = the turn itself.
+	// Child is the call that began the sub-agent for whose work this is, and Origin.Agent
+	// its name; "" = the turn itself.
 	Child  string
 	Skills []string // what the prompt lists of skills; set by the Catalog before each model call
-	// Shown are the tools of the next model call, in order, if another process could not tell: see View.Shown. Set by the
-	// Catalog before each model call.
+	// Shown are the tools of the next model call, in order, if another process could not tell: see View.Shown. Set by
+	// the Catalog before each model call.
 	Shown []string
 }
 
@@ -116,7 +117,8 @@ type View struct {
 	// Shown are the tools that the turn was shown last, in order, as the journal has it; nil = all, or none yet. They
 	// come first again, so that requests begin alike when another process goes on with the turn.
 	Shown []string
-	// Before returns the tools that had succeeded before the turn, which may be read after its first step; nil = unknown.
+	// Before returns the tools that had succeeded before the turn, which may be read after
+	// its first step; nil = unknown.
 	Before func() []string
 	Step   int // model call within the turn, from 1
 }
@@ -137,13 +139,13 @@ func Plain(d tools.Definition) Offer {
 // Budget reserves the cost of a model call beforehand and settles it afterwards.
 type Budget interface {
 	// Reserve is idempotent by key (turn and step) within this process while the reservation is open. Another process
-	// that goes on with the turn reserves again, and what a dead one has set aside ends by itself. Once settled, the same
-	// key can be reserved again: a model call that failed or whose step was lost is repeated and costs again. A denial
-	// is a *Denied.
+	// that goes on with the turn reserves again, and what a dead one has set aside ends by itself. Once
+	// settled, the same key can be reserved again: a model call that failed or whose step was lost is repeated
+	// and costs again. A denial is a *Denied.
 	Reserve(ctx context.Context, turn *Turn, key string, estimate llm.Usage) error
 	// Settle replaces the reservation by the actual usage. A call that failed before any text settles zero, one that
-	// failed later an estimate, at the price UnknownUSD, and one that was given up while the server had its request, without
-	// any text, costs what was reserved (cost.ReservedUSD). An error is logged and the turn continues.
+	// failed later an estimate, at the price UnknownUSD, and one that was given up while the server had its request,
+	// without any text, costs what was reserved (cost.ReservedUSD). An error is logged and the turn continues.
 	Settle(ctx context.Context, turn *Turn, key string, used llm.Usage, usd float64) error
 	// Payer pays for what a turn spends besides the calls of its own model: the judge, summaries, embeddings.
 	Payer(turn *Turn) cost.Payer
@@ -174,9 +176,9 @@ type Asker interface {
 
 // TurnInbox is a Journal that also reads what a person says while the turn runs.
 type TurnInbox interface {
-	// ReadInbox returns what was said and joins the turn: user entries with Joins set, which Append stores, alone or after
-	// results. It is called before every step and costs nothing while nobody says anything. If revised is set, the
-	// entries replace the message of the turn, so that calls of tools that have not begun must not run; otherwise ReadInbox is
-	// called again until no call is open.
+	// ReadInbox returns what was said and joins the turn: user entries with Joins set, which Append stores, alone or
+	// after results. It is called before every step and costs nothing while nobody says anything. If revised is set,
+	// the entries replace the message of the turn, so that calls of tools that have not begun must not run; otherwise
+	// ReadInbox is called again until no call is open.
 	ReadInbox(ctx context.Context) (said []journal.Entry, revised bool, err error)
 }

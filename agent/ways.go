@@ -12,8 +12,8 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// sites counts of which sites the calls of a turn, with those of its sub-agents, have opened addresses because they were
-// found. It is read from the journal when it is first used. Safe for concurrent use.
+// sites counts of which sites the calls of a turn, with those of its sub-agents, have opened addresses because they
+// were found. It is read from the journal when it is first used. Safe for concurrent use.
 type sites struct {
 	mu     sync.Mutex
 	by     map[string][]string // by call
@@ -99,8 +99,8 @@ func (s *state) openedSites() *sites {
 	return s.sites
 }
 
-// foundAddresses returns the addresses that the result of a call brings: of a page, a search, or a file, but none that it repeats
-// from its own arguments or those of an earlier call of the turn.
+// foundAddresses returns the addresses that the result of a call brings: of a page, a search, or a file, but none that
+// it repeats from its own arguments or those of an earlier call of the turn.
 func foundAddresses(call *tools.Call, result *tools.Result) netrule.Keys {
 	does := call.Def.Stated().Act
 	// a long page or search that was put aside, and is read on
@@ -118,7 +118,9 @@ func foundAddresses(call *tools.Call, result *tools.Result) netrule.Keys {
 			list = append(list, normal)
 		}
 	}
-	return netrule.KeysOf(slices.DeleteFunc(list, func(normal string) bool { return netrule.Repeats(normal, inputs) })...)
+	return netrule.KeysOf(slices.DeleteFunc(list, func(normal string) bool {
+		return netrule.Repeats(normal, inputs)
+	})...)
 }
 
 // argumentTexts returns the texts in the arguments of a call.

@@ -6,12 +6,14 @@ type BucketRule struct {
 	Bucket string
 	About  string // what a fact is and about whom, for docs/personal-data.md
 	Found  string // how those about one person are found, for docs/personal-data.md
-	// Owner is the member of the value, which is JSON, that says whose a fact is, if its key does not; AnyMember = any. ""
-	// = the key says it, or the value is the id.
+	// Owner is the member of the value, which is JSON, that says whose a fact is, if its key does not; AnyMember = any.
+	// "" = the key says it, or the value is the id.
 	Owner string
-	// Message: the key is a chat and the number of a message there, and a fact is about whom the private chat belongs to.
+	// Message: the key is a chat and the number of a message there, and a fact is about
+	// whom the private chat belongs to.
 	Message bool
-	// Stays says why a fact stays that names a person who is erased; "" = it is deleted if it is theirs, and else changed.
+	// Stays says why a fact stays that names a person who is erased; "" = it is deleted if
+	// it is theirs, and else changed.
 	Stays Stay
 	// StaysBelow is how the keys begin of those that stay; "" = all, unchanged. Others that name them are changed.
 	StaysBelow string

@@ -16,8 +16,8 @@ type Change struct {
 	Claim  *Claim
 	Lease  *Lease // checked: ErrLost
 	Arrive []Arrival
-	// Replace gives arrivals that wait a new content. The claims of their idle lanes become void, so that no turn begins
-	// with the former one.
+	// Replace gives arrivals that wait a new content. The claims of their idle lanes become void, so that no
+	// turn begins with the former one.
 	Replace []Replacement
 	// The arrival that the Change handles, and finishes; ErrHandled if it no longer waits. 0 = none.
 	Handles int64
@@ -115,7 +115,8 @@ func (c *Change) validateLists() error {
 	if c.Ledger != nil {
 		for i := range c.Ledger.Asides {
 			a := &c.Ledger.Asides[i]
-			errs = append(errs, invalid(c.Ledger.Holder == "" || a.Scope == "" || a.N < 0 || a.Ahead < 0, "what is set aside needs a holder and a scope"))
+			errs = append(errs, invalid(c.Ledger.Holder == "" || a.Scope == "" ||
+				a.N < 0 || a.Ahead < 0, "what is set aside needs a holder and a scope"))
 		}
 	}
 	return errors.Join(errs...)
@@ -170,8 +171,8 @@ type Fact struct {
 	Key     string
 	Value   string
 	Expires time.Time // zero = never
-	// Was, of a Fact in Change.Facts, is the value that the Change was computed from, "" = none. If it is another one by
-	// the store's clock, the Change is refused with ErrConflict. nil = any. It is not stored.
+	// Was, of a Fact in Change.Facts, is the value that the Change was computed from, "" = none. If it is another one
+	// by the store's clock, the Change is refused with ErrConflict. nil = any. It is not stored.
 	Was *string
 }
 
@@ -180,8 +181,8 @@ type Fact struct {
 const MovedBucket = "moved"
 
 // LeaderBucket holds, by subject, the process that leads in it or has locked it (the owner of its leases). Every store
-// deletes the entries of a process that no longer exists: when other processes declare it dead, or when the next one opens
-// the store.
+// deletes the entries of a process that no longer exists: when other processes declare it dead, or
+// when the next one opens the store.
 const LeaderBucket = "leader"
 
 // ResetBucket holds, by session, when its conversation was last reset (RFC 3339): approvals "for this session" from

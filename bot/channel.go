@@ -34,8 +34,8 @@ var (
 // that has all of it.
 type Composer interface {
 	Compose(markdown string, to Place, language string) []Content
-	// Divide does so with what is formatted already, such as the reply to a command. What fits into one message, and what
-	// has a file, is returned as it is.
+	// Divide does so with what is formatted already, such as the reply to a command. What fits into one message, and
+	// what has a file, is returned as it is.
 	Divide(content Content, to Place, language string) []Content
 }
 

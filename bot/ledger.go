@@ -6,8 +6,8 @@ import "fmt"
 // is set aside is spent by nobody else until its holder spends it (Change.Charges), gives it back, or dies: then all of
 // it is charged, because nobody knows what was spent of it.
 type Ledger struct {
-	// Holder is whose amounts these are: one run of one turn in one process. Its amounts are absolute, so a Change can be
-	// repeated. Once it holds nothing it is forgotten.
+	// Holder is whose amounts these are: one run of one turn in one process. Its amounts are absolute, so a Change can
+	// be repeated. Once it holds nothing it is forgotten.
 	Holder string
 	Turn   string // for people
 	Owner  string // the process that spends it; "" = nothing is set aside, limits are only checked
@@ -41,7 +41,10 @@ type NoRoom struct {
 
 // Error implements error.
 func (e *NoRoom) Error() string {
-	return fmt.Sprintf("%s has no room for %d %s in %s: %d of %d are used, %d set aside", e.Scope, e.N, e.Unit, e.Window, e.Taken, e.Limit, e.Held)
+	return fmt.Sprintf(
+		"%s has no room for %d %s in %s: %d of %d are used, %d set aside",
+		e.Scope, e.N, e.Unit, e.Window, e.Taken, e.Limit, e.Held,
+	)
 }
 
 // Full reports whether there would be no room either if nobody else had set anything aside.

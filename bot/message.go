@@ -59,15 +59,16 @@ type Message struct {
 	// "clear" of "/clear@bot now"; "" = none, or meant for another bot
 	Command string `json:"command,omitempty"`
 	Args    string `json:"args,omitempty"` // what follows the command
-	// Id of the message on the channel: the one to reply to, or the one with the button. Of a guest's question, the id to
-	// answer it with.
+	// Id of the message on the channel: the one to reply to, or the one with the button. Of a guest's
+	// question, the id to answer it with.
 	Message string       `json:"message,omitempty"`
 	Reply   *Quote       `json:"reply,omitempty"`
 	Files   []Attachment `json:"files,omitempty"`
 	Data    string       `json:"data,omitempty"`   // of a pressed button
 	Query   string       `json:"query,omitempty"`  // id to answer a press with
 	Target  string       `json:"target,omitempty"` // new chat id of a migration
-	Status  string       `json:"status,omitempty"` // of Member: joined, left, blocked, unblocked; of Connection: connected, mute, disconnected
+	// of Member: joined, left, blocked, unblocked; of Connection: connected, mute, disconnected
+	Status string `json:"status,omitempty"`
 	// somebody else's message that was passed on; people forward several at once
 	Forwarded bool `json:"forwarded,omitempty"`
 	// in a group: meant for the bot (mention, reply, command); always true in private

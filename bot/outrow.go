@@ -56,8 +56,8 @@ type Content struct {
 	More []File `json:"more,omitempty"`
 	// of the reader, an IETF tag; for marks that are added on the way out
 	Language string `json:"language,omitempty"`
-	// Only is the id of the one person of a group whom it concerns: where the channel can show it to them alone, it does.
-	// "" = everybody.
+	// Only is the id of the one person of a group whom it concerns: where the channel can show it to them
+	// alone, it does. "" = everybody.
 	Only string `json:"only,omitempty"`
 	// Quote is the part of the message replied to (Row.ReplyTo) that is quoted, exactly as it was written there. Where
 	// the channel does not find it, the reply goes out without it.

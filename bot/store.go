@@ -47,8 +47,8 @@ type Reader interface {
 	// ready for a waiting arrival; a running one always; a waiting one after NotBefore; a parked one if the session has
 	// no open question; waiting and parked ones also if their turn was asked to stop.
 	Ready(ctx context.Context, channel, bot string, now time.Time, limit int) ([]SessionKey, error)
-	// Stops lists the turns that are to be stopped among those whose lane owner holds, by session: a process asks for all
-	// its turns at once.
+	// Stops lists the turns that are to be stopped among those whose lane owner holds, by session: a process
+	// asks for all its turns at once.
 	Stops(ctx context.Context, owner string) ([]Stop, error)
 	// Next lists waiting arrivals of a session in order.
 	Next(ctx context.Context, session SessionKey, limit int) ([]Arrival, error)
@@ -129,11 +129,12 @@ type Inspector interface {
 	ArrivalOf(ctx context.Context, channel, botID, id string) (Arrival, error)
 	// DeadLetters lists arrivals that were given up, newest first.
 	DeadLetters(ctx context.Context, limit int) ([]Arrival, error)
-	// Backlog lists the arrivals that wait, in sessions or for none, that were accepted after one (Seq; 0 = all), in order
-	// and without their content.
+	// Backlog lists the arrivals that wait, in sessions or for none, that were accepted after one (Seq; 0 = all), in
+	// order and without their content.
 	Backlog(ctx context.Context, channel, bot string, after int64, limit int) ([]Arrival, error)
-	// RowsIn lists outbox rows in a state with ids below before (0 = all), newest first. The states are Pending, Sending
-	// and Unknown; and Dead, for which it lists only answers, replies and questions that were given up for a reason.
+	// RowsIn lists outbox rows in a state with ids below before (0 = all), newest first. The states are
+	// Pending, Sending and Unknown; and Dead, for which it lists only answers, replies and questions
+	// that were given up for a reason.
 	RowsIn(ctx context.Context, channel, bot string, state RowState, before int64, limit int) ([]Row, error)
 	// Sums adds up the charges since a day, by day, scope and unit; the sums have no key.
 	Sums(ctx context.Context, sinceDay string) ([]Charge, error)

@@ -189,8 +189,8 @@ func Open(ctx context.Context, options Options) (*Stores, error) {
 	return stores, nil
 }
 
-// openVectors opens the store of vectors. Those of many owners are in PostgreSQL if it is the database, so that processes
-// share them, and otherwise in a file of their own, which is opened at its first use.
+// openVectors opens the store of vectors. Those of many owners are in PostgreSQL if it is the database, so that
+// processes share them, and otherwise in a file of their own, which is opened at its first use.
 func (s *Stores) openVectors(o Options) (vector.Store, error) {
 	vectors := vector.Options{
 		Backend: o.Vector.Backend, URL: o.Vector.URL, APIKey: o.Vector.APIKey, Points: s.database, Log: o.Log,
@@ -236,7 +236,8 @@ func OpenReader(ctx context.Context, dataDir, url string) (Reader, error) {
 	return reader, nil
 }
 
-// PingVectors checks whether the configured vector store can be used; one in the process always can. It changes nothing.
+// PingVectors checks whether the configured vector store can be used; one in the process
+// always can. It changes nothing.
 func PingVectors(ctx context.Context, v Vector, log zerolog.Logger) error {
 	if v.Backend != vector.Qdrant {
 		return nil
@@ -248,8 +249,8 @@ func PingVectors(ctx context.Context, v Vector, log zerolog.Logger) error {
 	return errors.Join(store.Ping(ctx), store.Close())
 }
 
-// PutFact stores a fact in a database while another process may be using it: the PostgreSQL database at url, or SQLite's
-// below dataDir if url is empty. It must exist, and have the schema of this program.
+// PutFact stores a fact in a database while another process may be using it: the PostgreSQL database at url, or
+// SQLite's below dataDir if url is empty. It must exist, and have the schema of this program.
 func PutFact(ctx context.Context, dataDir, url string, fact bot.Fact) error {
 	if url != "" {
 		return postgres.PutFact(ctx, url, fact)

@@ -99,7 +99,10 @@ func allowedBy(g *Grant) answer {
 	if g.Kind == GrantTool {
 		text = g.Tool
 		return answer{
-			effect: Allow, rule: grant.RulePrefix + g.Tool + " in this conversation", code: reason.GrantedSession, about: &text,
+			effect: Allow,
+			rule:   grant.RulePrefix + g.Tool + " in this conversation",
+			code:   reason.GrantedSession,
+			about:  &text,
 		}
 	}
 	return answer{

@@ -106,7 +106,9 @@ func (o *outer) decide(c *call) (d Decision, denied bool) {
 		d.Rule = fmt.Sprintf("%s %s: tool=%s matched %s%s", found.name, found.effect, shorten(c.req.Tool), glob,
 			found.where)
 	case o.st.Enabled:
-		d = because(o.st.Default, fmt.Sprintf("default: %s (no matching rules)", o.st.Default), reason.New(reason.PolicyDefault))
+		d = because(o.st.Default, fmt.Sprintf(
+			"default: %s (no matching rules)", o.st.Default,
+		), reason.New(reason.PolicyDefault))
 	}
 	return d, d.Effect == Deny
 }

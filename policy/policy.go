@@ -89,8 +89,8 @@ type Request struct {
 	TrustedServer bool
 	// Confined: the kernel can run a command so that it changes nothing and reaches nobody (sandbox.Level.Reading).
 	Confined bool
-	// Outside: the call runs in a program that is not ours, such as an editor, where nothing here restricts it. No command
-	// runs there without a question unless a rule allows it.
+	// Outside: the call runs in a program that is not ours, such as an editor, where nothing here restricts it. No
+	// command runs there without a question unless a rule allows it.
 	Outside bool
 	// InsidePaths are the allowed roots (canonical, absolute). A reading command runs without a question only if all
 	// its paths are below one of them.
@@ -101,8 +101,8 @@ type Request struct {
 	// Files maps the paths that a command may touch (see [CommandPaths]) to the canonical paths of what exists there,
 	// or to none. Nil means that the disk was not inspected.
 	Files map[string][]string
-	// Level is the autonomy level of the conversation. It only restricts: a level that permits more than that of the rules
-	// changes nothing. "" = that of the rules.
+	// Level is the autonomy level of the conversation. It only restricts: a level that permits more than that of the
+	// rules changes nothing. "" = that of the rules.
 	Level Level
 	// Bared: the kernel hides from the command what the rules forbid to read, so that only the words of the command
 	// have to be judged.
@@ -110,9 +110,9 @@ type Request struct {
 	// Suspicious is the untrusted source whose content was flagged in this session. An allow becomes an ask for
 	// everything that changes something, brings in something new or could carry something out.
 	Suspicious string
-	// Foreign is the source of text in this session that the person has not written and that the call may be made of; "" =
-	// there is none, or the call's text is the person's own words. An allow becomes an ask for what keeps text for later
-	// conversations.
+	// Foreign is the source of text in this session that the person has not written and that the call may be made
+	// of; "" = there is none, or the call's text is the person's own words. An allow becomes an ask for what
+	// keeps text for later conversations.
 	Foreign string
 	// Addresses are the web addresses that the call may open, or that it tells an MCP server.
 	Addresses []Address
@@ -139,10 +139,11 @@ type Decision struct {
 	Reason reason.Reason `json:"reason"`
 	// Changed lists the files that changed since a standing approval for this call was stored.
 	Changed []string `json:"changed,omitempty"`
-	// Reading: the command is allowed only where it can change nothing and reach nobody. If that is too little for it, a
-	// person has to be asked.
+	// Reading: the command is allowed only where it can change nothing and reach nobody. If that is too little
+	// for it, a person has to be asked.
 	Reading bool `json:"reading,omitempty"`
-	// Whole is what a person may approve for the rest of the conversation instead of this one call; nil = the call alone.
+	// Whole is what a person may approve for the rest of the conversation instead of this
+	// one call; nil = the call alone.
 	Whole *Grant `json:"whole,omitempty"`
 	// Watched: redirects have to be checked (Set.Follows).
 	Watched bool `json:"watched,omitempty"`
@@ -155,9 +156,9 @@ func because(effect Effect, rule string, why reason.Reason) Decision {
 
 // Permission is one entry of [[tools.permissions.<tool>]] (seed 003).
 type Permission struct {
-	// Pattern is a glob over the whole input, see [CompileGlob]. Letters match in any case. For commands, words NAME=glob
-	// may come before: the rule is about commands before which these variables are set, with values that match in this
-	// case. An allow rule covers no value that has blanks or is not known.
+	// Pattern is a glob over the whole input, see [CompileGlob]. Letters match in any case. For commands, words
+	// NAME=glob may come before: the rule is about commands before which these variables are set, with values that
+	// match in this case. An allow rule covers no value that has blanks or is not known.
 	Pattern string
 	// Action is Allow, Ask or Deny.
 	Action Effect
@@ -208,9 +209,9 @@ type Options struct {
 	// AllowNetwork: network commands (curl, wget, nc …) are not denied outright, but ask like other commands. Running a
 	// download stays blocked.
 	AllowNetwork bool
-	// Unasked says which commands run without a question if bash has no permission rules; "" is UnaskedNothing. All their
-	// paths must be inside. Where the kernel cannot keep a command from changing anything, these are only the few that
-	// cannot do so whatever their words.
+	// Unasked says which commands run without a question if bash has no permission rules; "" is UnaskedNothing. All
+	// their paths must be inside. Where the kernel cannot keep a command from changing anything, these are only the few
+	// that cannot do so whatever their words.
 	Unasked Unasked
 	// Policy and Authorization are the outer rules.
 	Policy, Authorization Rules
@@ -350,7 +351,8 @@ func (s *Set) covered(c *call, a answer) answer {
 	return a
 }
 
-// doubted asks about a call that is allowed, because a text that nobody in the conversation has written may be behind it.
+// doubted asks about a call that is allowed, because a text that nobody in the
+// conversation has written may be behind it.
 func (s *Set) doubted(c *call, a answer) (Decision, bool) {
 	r := c.req
 	way, leads := s.wayOut(c, a)

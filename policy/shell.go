@@ -62,13 +62,19 @@ func (r *shellRules) hard(c *call, legacy bool) (Decision, bool) {
 	for i := range c.scripts {
 		sc := &c.scripts[i].Script
 		if pattern, ok := command.Blocked(*sc, r.allowed); ok {
-			return because(Deny, fmt.Sprintf("built-in: blocklist %q", pattern), reason.New(reason.CommandNever, quoted(pattern))), true
+			return because(
+				Deny, fmt.Sprintf("built-in: blocklist %q", pattern), reason.New(reason.CommandNever, quoted(pattern)),
+			), true
 		}
 		if pattern, ok := r.blocks(sc, legacy); ok {
-			return because(Deny, fmt.Sprintf("shell.blocked_commands %q deny", pattern), reason.New(reason.CommandBlocked, quoted(pattern))), true
+			return because(Deny, fmt.Sprintf(
+				"shell.blocked_commands %q deny", pattern,
+			), reason.New(reason.CommandBlocked, quoted(pattern))), true
 		}
 		if name, ok := command.Network(*sc); ok && !r.allowNetwork {
-			return because(Deny, fmt.Sprintf("built-in: allow_network = false, %q", name), reason.New(reason.NetworkOff, quoted(name))), true
+			return because(Deny, fmt.Sprintf(
+				"built-in: allow_network = false, %q", name,
+			), reason.New(reason.NetworkOff, quoted(name))), true
 		}
 	}
 	return Decision{}, false
@@ -179,8 +185,8 @@ func single(sc *command.Script) bool {
 // byCommand applies the first rule that matches a simple command. An allow rule must match the words as the shell reads
 // them. A deny or ask rule may also match the base name instead of a path, or the text if it contains only this command
 // (alone; nil = it does not). A rule that names variables matches a command before which all of them are set. An allow
-// rule does not match if the options or variables of the command go beyond it; if no other rule matches, the answer names
-// the option or variable.
+// rule does not match if the options or variables of the command go beyond it; if no other rule matches, the
+// answer names the option or variable.
 func byCommand(table []permission, cmd *command.Command, alone *subject) answer {
 	text := newSubject(cmd.Text)
 	var name *subject
@@ -386,10 +392,10 @@ func written(sc *command.Script) (target string, ok bool) {
 	return "", false
 }
 
-// Confirms reports whether the operator wants a person to approve a command before anything of it runs, not even without
-// effect: an ask rule may be about a part of it, in whatever order the rules are, or a confirm pattern that is not one of
-// the built-in ones. In a command that is not certain, such a part may be hidden. The rules about files count too: what
-// has to be approved because of what it reads must not show it before.
+// Confirms reports whether the operator wants a person to approve a command before anything of it runs, not even
+// without effect: an ask rule may be about a part of it, in whatever order the rules are, or a confirm pattern that is
+// not one of the built-in ones. In a command that is not certain, such a part may be hidden. The rules about files
+// count too: what has to be approved because of what it reads must not show it before.
 func (s *Set) Confirms(r Request) bool {
 	c := s.newCall(&r)
 	if !c.runs() {
@@ -428,5 +434,7 @@ func about(rules []permission, sc *command.Script) bool {
 	for _, r := range sc.Redirects {
 		subjects = append(subjects, newSubject(r.Op+" "+r.Target))
 	}
-	return slices.ContainsFunc(rules, func(p permission) bool { return slices.ContainsFunc(subjects, p.program.matches) })
+	return slices.ContainsFunc(rules, func(p permission) bool {
+		return slices.ContainsFunc(subjects, p.program.matches)
+	})
 }

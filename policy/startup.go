@@ -47,7 +47,9 @@ func readStartup(text string) ([]startup, error) {
 		}
 		runs, names, ok := strings.Cut(line, ": ")
 		if !ok || names != strings.ToLower(names) {
-			errs = append(errs, fmt.Errorf("startup.txt:%d: a row is a program, a colon and names in lower case", number))
+			errs = append(errs, fmt.Errorf(
+				"startup.txt:%d: a row is a program, a colon and names in lower case", number,
+			))
 			continue
 		}
 		for name := range strings.FieldsSeq(names) {

@@ -25,8 +25,8 @@ type Address struct {
 	Room bool
 }
 
-// QuietHosts is the default of [Options.QuietHosts]: places that publish no visits, open no other address for a visitor and
-// redirect to no other place that a visitor chooses.
+// QuietHosts is the default of [Options.QuietHosts]: places that publish no visits, open no other address for a visitor
+// and redirect to no other place that a visitor chooses.
 func QuietHosts() []string {
 	return []string{
 		"api.github.com", "raw.githubusercontent.com", "developer.mozilla.org", "docs.python.org", "doc.rust-lang.org",
@@ -34,9 +34,9 @@ func QuietHosts() []string {
 	}
 }
 
-// wayOut asks about a call that is allowed and may carry something out of a conversation with foreign text: to an address
-// that the model has put together, to an MCP server that it writes to, by a network command. What is private needs no
-// second condition, since people have written in every conversation.
+// wayOut asks about a call that is allowed and may carry something out of a conversation with foreign text: to an
+// address that the model has put together, to an MCP server that it writes to, by a network command. What is private
+// needs no second condition, since people have written in every conversation.
 func (s *Set) wayOut(c *call, a answer) (Decision, bool) {
 	if c.req.Foreign == "" {
 		return Decision{}, false
@@ -53,7 +53,8 @@ func (s *Set) wayOut(c *call, a answer) (Decision, bool) {
 }
 
 // way returns why a call may carry something out, and what may be approved instead of it alone; no reason = it may not.
-// granted: a person has seen this call, or approved all calls of its tool for this conversation; or it runs without a network.
+// granted: a person has seen this call, or approved all calls of its tool for this
+// conversation; or it runs without a network.
 func (s *Set) way(c *call, granted bool) Decision {
 	r := c.req
 	switch {
@@ -93,20 +94,28 @@ func (s *Set) way(c *call, granted bool) Decision {
 func (s *Set) hostGrant(c *call, host string) *Grant {
 	r := c.req
 	return &Grant{
-		Tool: c.tool, Kind: GrantHost, Input: host, Server: r.Server, Definition: r.Definition, Session: r.Session, Caller: r.Caller,
+		Tool:       c.tool,
+		Kind:       GrantHost,
+		Input:      host,
+		Server:     r.Server,
+		Definition: r.Definition,
+		Session:    r.Session,
+		Caller:     r.Caller,
 	}
 }
 
 // opens reports whether an address may be opened without a question.
 func (s *Set) opens(c *call, to *Address) bool {
 	host := netrule.HostOf(to.URL)
-	return to.Origin == netrule.Given || to.Origin == netrule.Found && to.Room || s.quiet(host) || s.hostApproved(c, host)
+	return to.Origin == netrule.Given || to.Origin == netrule.Found && to.Room ||
+		s.quiet(host) || s.hostApproved(c, host)
 }
 
 // quiet reports whether a host is one of QuietHosts.
 func (s *Set) quiet(host string) bool { return netrule.Listed(host, s.quietHosts) }
 
-// hostApproved reports whether a person has approved a host, or with "" the MCP server of the call, for this conversation.
+// hostApproved reports whether a person has approved a host, or with "" the MCP server of
+// the call, for this conversation.
 func (s *Set) hostApproved(c *call, host string) bool {
 	r := c.req
 	return r.Session != "" && slices.ContainsFunc(r.Grants, func(g Grant) bool {
@@ -122,7 +131,8 @@ func (s *Set) hostApproved(c *call, host string) bool {
 	})
 }
 
-// networkOut returns the first network command of a call that sends more than a request to addresses that may be opened.
+// networkOut returns the first network command of a call that sends more than a request
+// to addresses that may be opened.
 func (s *Set) networkOut(c *call) (name string, leads bool) {
 	for _, reading := range c.scripts {
 		sc := &reading.Script
@@ -147,8 +157,8 @@ func (s *Set) networkOut(c *call) (name string, leads bool) {
 	return "", false
 }
 
-// requests reports whether a command only requests addresses that may be opened: curl or wget with nothing but these and
-// options that send nothing.
+// requests reports whether a command only requests addresses that may be opened: curl or wget with nothing but these
+// and options that send nothing.
 func (s *Set) requests(c *call, cmd *command.Command) bool {
 	if cmd.Dynamic || cmd.Name != "curl" && cmd.Name != "wget" {
 		return false
@@ -167,14 +177,15 @@ func (s *Set) requests(c *call, cmd *command.Command) bool {
 }
 
 // plainOptions are options of curl and wget that send nothing of a conversation.
-var plainOptions = strings.Fields("-s -S -f -L -I -O -q -sS -sL -sO -fsS -fsSL -sSL -sSf -sSfL -LO -OL -nv --silent --show-error --fail --location --head --remote-name --compressed --quiet")
+var plainOptions = strings.Fields("-s -S -f -L -I -O -q -sS -sL -sO -fsS -fsSL -sSL -sSf -sSfL -LO -OL -nv --silent " +
+	"--show-error --fail --location --head --remote-name --compressed --quiet")
 
-// Follows reports whether a call that was allowed without a person may follow a redirect from the address before it. asked
-// is the address of the call.
+// Follows reports whether a call that was allowed without a person may follow a redirect from the address before it.
+// asked is the address of the call.
 //
-// Where the call's address was not put together by the model, what a server answers is not the model's choice either, and
-// counts like any address that was found. Where it was, it may have been chosen so that the server sends what is in it
-// on to another place.
+// Where the call's address was not put together by the model, what a server answers is not the model's choice
+// either, and counts like any address that was found. Where it was, it may have been chosen so that the server
+// sends what is in it on to another place.
 func (s *Set) Follows(r Request, asked, before, to Address) bool {
 	c := s.newCall(&r)
 	return r.Foreign == "" || s.opens(c, &to) || host(before.URL) == host(to.URL) ||

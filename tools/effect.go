@@ -1,11 +1,12 @@
 package tools
 
-// Effect is what a call would do, as it was found out by running it without effect before a person was asked: on a layer
-// above its files, without network. Approving the question applies exactly that layer. Paths are relative to the working
-// directory; those of directories end with a slash. Lists are in the order of paths and not longer than MostEffects.
+// Effect is what a call would do, as it was found out by running it without effect before a person was asked:
+// on a layer above its files, without network. Approving the question applies exactly that layer. Paths are
+// relative to the working directory; those of directories end with a slash. Lists are in the order of paths
+// and not longer than MostEffects.
 type Effect struct {
-	// Unknown says why it is not known what the call would do; the other fields are empty then, except for Tried. "" = it
-	// is known.
+	// Unknown says why it is not known what the call would do; the other fields are empty then,
+	// except for Tried. "" = it is known.
 	Unknown Unknown `json:"unknown,omitempty"`
 	// Tried is what the call attempted that only an approved call may: a host or a path; "" = not known, or nothing.
 	Tried string `json:"tried,omitempty"`
@@ -26,8 +27,8 @@ type Effect struct {
 
 	// Layer identifies what is applied: a SHA-256 in lower-case hex.
 	Layer string `json:"layer,omitempty"`
-	// Compared is how many files and directories are compared again before the layer is applied. Partial: there are more
-	// of them, which are not compared.
+	// Compared is how many files and directories are compared again before the layer is applied. Partial: there are
+	// more of them, which are not compared.
 	Compared int  `json:"compared,omitempty"`
 	Partial  bool `json:"partial,omitempty"`
 }
@@ -78,17 +79,19 @@ const (
 	UnknownElsewhere Unknown = "elsewhere" // it tried to write outside its working directory
 	UnknownSlow      Unknown = "slow"      // it takes longer than a preview may
 	UnknownLarge     Unknown = "large"     // it writes more than a preview may
-	UnknownSpecial   Unknown = "special"   // a layer cannot hold it exactly: links with several names, devices, mounts …
-	UnknownRename    Unknown = "rename"    // it renamed a directory, which a layer refuses
-	UnknownOwners    Unknown = "owners"    // files belong to accounts that a layer cannot represent
-	UnknownHidden    Unknown = "hidden"    // it might show files that the call may not read
-	UnknownBusy      Unknown = "busy"      // something else works in the same files
-	UnknownFailed    Unknown = "failed"    // it could not be run for another reason
+	// a layer cannot hold it exactly: links with several names, devices, mounts …
+	UnknownSpecial Unknown = "special"
+	UnknownRename  Unknown = "rename" // it renamed a directory, which a layer refuses
+	UnknownOwners  Unknown = "owners" // files belong to accounts that a layer cannot represent
+	UnknownHidden  Unknown = "hidden" // it might show files that the call may not read
+	UnknownBusy    Unknown = "busy"   // something else works in the same files
+	UnknownFailed  Unknown = "failed" // it could not be run for another reason
 
 	// The call was not tried at all.
-	UnknownBehind     Unknown = "behind"     // it follows a call of the same step about which nobody has decided
-	UnknownRule       Unknown = "rule"       // an ask rule or a confirm pattern of the operator is about it
-	UnknownMachine    Unknown = "machine"    // calls cannot be run without effect here: the machine has no overlays, or the sandbox is off
+	UnknownBehind Unknown = "behind" // it follows a call of the same step about which nobody has decided
+	UnknownRule   Unknown = "rule"   // an ask rule or a confirm pattern of the operator is about it
+	// calls cannot be run without effect here: the machine has no overlays, or the sandbox is off
+	UnknownMachine    Unknown = "machine"
 	UnknownBackground Unknown = "background" // it would go on in the background
 	UnknownOutside    Unknown = "outside"    // another program runs it: an editor
 )

@@ -121,8 +121,8 @@ type Pending struct {
 // Error implements error.
 func (p *Pending) Error() string { return "approval of " + p.Question.Tool + " is pending" }
 
-// Walled is the error of a call that was permitted only where it could change nothing (Trail.Reading), and for which that
-// was too little. Nothing has happened. The approve stage asks a person instead.
+// Walled is the error of a call that was permitted only where it could change nothing (Trail.Reading), and for which
+// that was too little. Nothing has happened. The approve stage asks a person instead.
 type Walled struct {
 	Reason reason.Reason // what it tried
 }
@@ -160,8 +160,8 @@ type Question struct {
 	Marked bool `json:"marked,omitempty"`
 	// Offers are the choices of a standing approval; empty if none can cover the call.
 	Offers []grant.Offer `json:"offers,omitempty"`
-	// Whole is what can be approved for this session instead of one call: every call of the tool, if it only reads and its
-	// definition and server are known, or a host to which the call may carry something.
+	// Whole is what can be approved for this session instead of one call: every call of the tool, if it only reads and
+	// its definition and server are known, or a host to which the call may carry something.
 	Whole *grant.Grant `json:"whole,omitempty"`
 	Basis
 }
@@ -175,7 +175,8 @@ type Basis struct {
 	Dir     string       `json:"dir,omitempty"`
 	Files   []grant.File `json:"files,omitempty"`
 	Changed []string     `json:"changed,omitempty"` // files that changed since the call was allowed before
-	// States is what was at the paths that the call works on when its Deed was found out; nil = the Deed depends on none.
+	// States is what was at the paths that the call works on when its Deed was found out;
+	// nil = the Deed depends on none.
 	States []FileState `json:"states,omitempty"`
 	// Server and Definition are the address of the MCP server and the hash of the tool's definition.
 	Server     string `json:"server,omitempty"`

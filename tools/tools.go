@@ -27,8 +27,8 @@ type Definition struct {
 	Schema       json.RawMessage // JSON Schema of the arguments: always an object
 	OutputSchema json.RawMessage // for a structured result; may be nil
 	ReadOnly     bool            // changes nothing: can run concurrently with others and be retried
-	// Repeatable: a call that runs again with the same turn and id has no further effect, so one that was interrupted is
-	// run again.
+	// Repeatable: a call that runs again with the same turn and id has no further effect, so one
+	// that was interrupted is run again.
 	Repeatable  bool
 	Destructive bool // may destroy existing data; shown on the approval card
 	// its MCP server states that it only reads, whether the server is trusted or not: enough for a person to approve it
@@ -111,18 +111,18 @@ type Call struct {
 	// Progress receives a line about what the tool is doing, for the person who waits. It may be nil and must not
 	// block.
 	Progress func(text string)
-	// Delegate gives a task to a sub-agent and waits for its result, or for as long as the turn can go on: an error that
-	// it returns must be returned as it is. nil = the caller cannot delegate.
+	// Delegate gives a task to a sub-agent and waits for its result, or for as long as the turn can go on: an error
+	// that it returns must be returned as it is. nil = the caller cannot delegate.
 	Delegate func(ctx context.Context, task Task) (*Result, error)
-	// Room is how many tokens of the model's window the output may take; 0 = the caller knows no limit. What is longer is
-	// put aside, and the model gets its beginning and its end.
+	// Room is how many tokens of the model's window the output may take; 0 = the caller knows no limit. What is longer
+	// is put aside, and the model gets its beginning and its end.
 	Room int
 	// Ask is what the person wants in this turn, for stages that judge relevance; may be empty.
 	Ask string
 	// Said is what the person has written or said themselves in this turn: no quotation, no file, nothing forwarded.
 	Said string
-	// Foreign is the source of the latest text in this session that was not written by the people who talk in it, nor by
-	// the model: a page, a file, the output of a command; "" = there is none.
+	// Foreign is the source of the latest text in this session that was not written by the people who talk in it, nor
+	// by the model: a page, a file, the output of a command; "" = there is none.
 	Foreign string
 	// Suspicious is the untrusted source whose content was flagged earlier in this session; "" = none. The gate passes
 	// it to the policy.
@@ -135,9 +135,9 @@ type Call struct {
 	// Touched are the canonical paths that calls of this session have worked on. They may be read again after flagged
 	// content.
 	Touched []string
-	// BatchN and CallN number the batch and the call among those of the caller in the session, from 1, since its beginning
-	// or the last /clear. They come from the journal, so that a resumed or repeated call has the same numbers. 0 = the
-	// call is not part of a session.
+	// BatchN and CallN number the batch and the call among those of the caller in the session, from 1, since its
+	// beginning or the last /clear. They come from the journal, so that a resumed or repeated call has the same
+	// numbers. 0 = the call is not part of a session.
 	BatchN, CallN int
 	// Began is the number of the journal entry at which the session was last cleared; 0 = never.
 	Began int64
@@ -163,8 +163,8 @@ type Call struct {
 	Subject Subject
 }
 
-// Addresses is what a session knows of web addresses, for one call. Addresses are in the form of netrule.Plain. It is safe
-// for concurrent use.
+// Addresses is what a session knows of web addresses, for one call. Addresses are in the form of netrule.Plain.
+// It is safe for concurrent use.
 type Addresses interface {
 	// Origin says who has brought an address into the conversation.
 	Origin(normal string) netrule.Origin
@@ -206,7 +206,8 @@ type Subject struct {
 
 // Trail is what the stages record about a call. The audit record is made from it.
 type Trail struct {
-	// Explicit: an ask rule or a confirm pattern of the operator is about the call; nothing runs before a person said yes.
+	// Explicit: an ask rule or a confirm pattern of the operator is about the call; nothing
+	// runs before a person said yes.
 	Explicit bool
 
 	Rule       string        // the rule that decided
@@ -302,8 +303,8 @@ type File struct {
 // foreign text, but a person has accepted them already.
 const Remembered = source.Memory
 
-// Source returns where the text of the call's result comes from: what the tool said, or what follows from what its calls
-// do, so that no tool that reads files or runs commands can forget it. None = our own words.
+// Source returns where the text of the call's result comes from: what the tool said, or what follows from what its
+// calls do, so that no tool that reads files or runs commands can forget it. None = our own words.
 func (c *Call) Source(result *Result) source.Source {
 	if result != nil && result.Untrusted != source.None {
 		return result.Untrusted
@@ -357,11 +358,11 @@ type Tool struct {
 	Changes func(ctx context.Context, call *Call) (Changes, error)
 	// Preview returns what Run would do to a text file. It changes nothing. nil = it is not known.
 	Preview func(ctx context.Context, call *Call) (Preview, error)
-	// Deed returns what Run would do to files, for the people who decide about the call. It changes nothing. nil = it is
-	// not known beforehand.
+	// Deed returns what Run would do to files, for the people who decide about the call. It changes nothing.
+	// nil = it is not known beforehand.
 	Deed func(ctx context.Context, call *Call) (Effect, error)
-	// State returns what is at the paths that Run works on, as far as Deed depends on it. It changes nothing. nil = Deed
-	// depends on no file.
+	// State returns what is at the paths that Run works on, as far as Deed depends on it. It changes nothing.
+	// nil = Deed depends on no file.
 	State func(ctx context.Context, call *Call) ([]FileState, error)
 	// Run executes the call. If it cannot do what was asked, it returns an *Error. A process that ran and failed is a
 	// Result with Error set.

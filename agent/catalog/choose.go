@@ -44,7 +44,9 @@ type candidate struct{ name, bare, description string }
 
 // askChoice returns the model's choice, from memory if it has chosen for the same message and list before. limit 0 = no
 // limit.
-func (c *Catalog) askChoice(ctx context.Context, query, key string, list []candidate, limit int) (map[string]bool, error) {
+func (c *Catalog) askChoice(
+	ctx context.Context, query, key string, list []candidate, limit int,
+) (map[string]bool, error) {
 	c.mu.Lock()
 	known, ok := c.answers.get(key)
 	c.mu.Unlock()

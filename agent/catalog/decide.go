@@ -12,8 +12,8 @@ type decision struct {
 	gatesOff bool
 }
 
-// applyRanking applies a ranking. done are the tools that have succeeded in the conversation, used those of them that ran in
-// this turn, found those that a search of the turn has found. With open set, requirements do not count.
+// applyRanking applies a ranking. done are the tools that have succeeded in the conversation, used those of them that
+// ran in this turn, found those that a search of the turn has found. With open set, requirements do not count.
 func (c *Catalog) applyRanking(s *snapshot, r *ranking, done, used, found map[string]bool, open bool) decision {
 	d := decision{choices: make([]Choice, len(s.defs)), gatesOff: open}
 	var own, foreign []int // to be ranked
@@ -50,9 +50,9 @@ func (c *Catalog) applyRanking(s *snapshot, r *ranking, done, used, found map[st
 	return d
 }
 
-// chooseForeign chooses among MCP tools. The tools of a server that the person names are ranked among themselves, however
-// low their scores. If every score is low, the words say nothing about any tool ("look at my files" for a file server);
-// then the best tools are shown whatever their score, as after a failed ranking, unless Strict is set.
+// chooseForeign chooses among MCP tools. The tools of a server that the person names are ranked among themselves,
+// however low their scores. If every score is low, the words say nothing about any tool ("look at my files" for a file
+// server); then the best tools are shown whatever their score, as after a failed ranking, unless Strict is set.
 func (c *Catalog) chooseForeign(s *snapshot, choices []Choice, candidates []int, r *ranking) {
 	f := c.o.Discovery
 	var named, others []int
@@ -140,9 +140,9 @@ func (c *Catalog) showBest(choices []Choice, candidates []int, r *ranking, least
 	}
 }
 
-// hideUnmet hides tools that require tools that have not succeeded. Only tools that are always on, or ran, are exempt. If
-// that would hide everything else, requirements do not count in this turn, because a model with no tools left could not
-// meet them either.
+// hideUnmet hides tools that require tools that have not succeeded. Only tools that are always on, or ran, are
+// exempt. If that would hide everything else, requirements do not count in this turn, because a model with no tools
+// left could not meet them either.
 func (c *Catalog) hideUnmet(d *decision, done, used map[string]bool) {
 	if len(c.graph.rules) == 0 {
 		return

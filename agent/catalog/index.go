@@ -118,7 +118,8 @@ func (v *vectors) runSync(ctx context.Context, defs []tools.Definition, dim int)
 		defer v.mu.Unlock()
 		if v.inStep = done && err == nil; v.inStep {
 			v.synced, v.dim, v.size, v.failed = defs, dim, size, time.Time{}
-		} else if stopped := ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded); !stopped && !cost.Refused(err) {
+		} else if stopped := ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded); !stopped &&
+			!cost.Refused(err) {
 			v.failed = v.now()
 		}
 		close(v.flight)
@@ -135,10 +136,12 @@ func (v *vectors) runSync(ctx context.Context, defs []tools.Definition, dim int)
 	return report, nil
 }
 
-// syncTools stores new and changed tools and removes those that no longer exist. Tools of a server that has not been seen
-// since the start of the process are kept: the server may still be connecting, and embedding its tools again at each
-// start would cost money.
-func (v *vectors) syncTools(ctx context.Context, defs []tools.Definition, dim int) (report SyncReport, size int, err error) {
+// syncTools stores new and changed tools and removes those that no longer exist. Tools of a server that has not
+// been seen since the start of the process are kept: the server may still be connecting, and embedding its tools
+// again at each start would cost money.
+func (v *vectors) syncTools(
+	ctx context.Context, defs []tools.Definition, dim int,
+) (report SyncReport, size int, err error) {
 	stored, err := v.index.Hashes(ctx)
 	if err != nil {
 		return report, 0, fmt.Errorf("read hashes: %w", err)
@@ -234,8 +237,8 @@ func (v *vectors) searchPoints(ctx context.Context, vector []float32) (map[strin
 	return scores, nil
 }
 
-// forgetSync makes the next turn sync again because something else changed the index. It is limited in frequency, because
-// some indexes never return certain points.
+// forgetSync makes the next turn sync again because something else changed the index. It is limited in frequency,
+// because some indexes never return certain points.
 func (v *vectors) forgetSync() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

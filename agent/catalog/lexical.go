@@ -88,9 +88,9 @@ func newWordIndex(docs []document) *wordIndex {
 	return x
 }
 
-// rankDocuments scores every document, 0..1. The BM25 sum is divided by the weights of the two heaviest (rarest) words of the
-// query that the index knows, so that a long message demands no more than a short one, and the result is capped at 1. A
-// tool whose name contains one of two equally rare words scores about 0.35; one with only one of them in its
+// rankDocuments scores every document, 0..1. The BM25 sum is divided by the weights of the two heaviest (rarest) words
+// of the query that the index knows, so that a long message demands no more than a short one, and the result is capped
+// at 1. A tool whose name contains one of two equally rare words scores about 0.35; one with only one of them in its
 // description about 0.2, in two places of it about 0.3; one whose name contains the only known word about 0.7. A
 // threshold of 0.30 therefore keeps tools that are named, or described by more than one word. known is the number of
 // the query's terms that occur in any document.

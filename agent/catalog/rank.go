@@ -42,8 +42,8 @@ type scope struct {
 	limit int  // most tools that a model may choose; 0 = no limit
 }
 
-// rankTools computes a ranking. vec is the query's vector from an earlier ranking of the same turn, or nil. The vector that
-// was used is returned.
+// rankTools computes a ranking. vec is the query's vector from an earlier ranking of the same turn, or nil. The
+// vector that was used is returned.
 func (c *Catalog) rankTools(ctx context.Context, s *snapshot, query string, vec []float32) (*ranking, []float32) {
 	r := &ranking{how: ByNothing, foreign: c.selectionScope(s)}
 	filters := c.o.Filter.Enabled
@@ -132,8 +132,8 @@ func (c *Catalog) rankSimilar(ctx context.Context, s *snapshot, r *ranking, quer
 	return vec
 }
 
-// scanIndex syncs an index and searches it. Points that were stored but are missing were removed by something else; they are
-// stored again for the next turn.
+// scanIndex syncs an index and searches it. Points that were stored but are missing were removed by something else;
+// they are stored again for the next turn.
 func (c *Catalog) scanIndex(
 	ctx context.Context, v *vectors, defs []tools.Definition, vec []float32, use func(map[string]float32),
 ) error {
@@ -222,8 +222,8 @@ func (c *Catalog) byModel(ctx context.Context, s *snapshot, query string, limit 
 // pinsTool reports whether always_include lists an MCP tool.
 func (c *Catalog) pinsTool(in *info) bool { return c.pinned[in.offer.Name] || c.pinned[in.bare] }
 
-// findMentions finds the tools whose names occur in the message as whole words, in any case: no letter, digit or _ next to
-// them.
+// findMentions finds the tools whose names occur in the message as whole words, in any case: no
+// letter, digit or _ next to them.
 func findMentions(s *snapshot, query string) []bool {
 	found := make([]bool, len(s.defs))
 	if len(query) > maxTermText {

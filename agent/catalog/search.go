@@ -95,9 +95,9 @@ func (c *Catalog) searchTools(from tools.Origin, in searchArgs, overlay *tools.O
 	return res
 }
 
-// findTools ranks the tools of servers by the words of a query: names that it mentions first, then by similarity. The best
-// of every server come before the second best of any, so that no server can fill the list. A tool that cannot be shown,
-// because its definition exceeds the budget, is not found.
+// findTools ranks the tools of servers by the words of a query: names that it mentions first, then by similarity. The
+// best of every server come before the second best of any, so that no server can fill the list. A tool that cannot be
+// shown, because its definition exceeds the budget, is not found.
 func (c *Catalog) findTools(s *snapshot, query string, most int) []int {
 	list, _ := splitTerms(query)
 	scores, _ := s.words().rankDocuments(list)
@@ -124,7 +124,9 @@ func (c *Catalog) findTools(s *snapshot, query string, most int) []int {
 }
 
 // sourceTools lists the tools to choose from and, separately, tool_search if it may be used.
-func (c *Catalog) sourceTools(from tools.Origin, overlay *tools.Overlay) (defs []tools.Definition, search *tools.Definition) {
+func (c *Catalog) sourceTools(
+	from tools.Origin, overlay *tools.Overlay,
+) (defs []tools.Definition, search *tools.Definition) {
 	defs = c.o.Source(from, overlay)
 	at := slices.IndexFunc(defs, func(d tools.Definition) bool { return d.Name == SearchName })
 	if at < 0 {

@@ -26,7 +26,8 @@ const (
 	DependencyMet    Reason = "DependencyMet"    // all tools that it requires have succeeded
 	PreferenceBoost  Reason = "PreferenceBoost"  // tools that it is preferred after have succeeded
 	DependencyUnmet  Reason = "DependencyUnmet"  // hidden: see Missing
-	// Hidden: the definitions of servers exceed their share of the context, or there are more tools than a request takes.
+	// Hidden: the definitions of servers exceed their share of the context, or there are
+	// more tools than a request takes.
 	OverBudget Reason = "OverBudget"
 	// Hidden: not similar enough, beyond the limit, or not chosen by the model.
 	NotRelevant Reason = "NotRelevant"

@@ -21,8 +21,8 @@ const (
 	tierRanked        // all others, by rank
 )
 
-// share distributes the budget and the number of tools among the definitions of servers' tools. cost and the indices are
-// those of a snapshot.
+// share distributes the budget and the number of tools among the definitions of servers' tools. cost and the
+// indices are those of a snapshot.
 type share struct {
 	budget int // tokens
 	room   int // tools
@@ -35,14 +35,15 @@ type share struct {
 	kept   map[int]bool
 }
 
-// fitBudget hides the tools that exceed the budget or the number of tools in a request, of which extra are already given away.
-// It is a pure function of the snapshot, the choices, and the tools that were found or have succeeded.
+// fitBudget hides the tools that exceed the budget or the number of tools in a request, of which extra are already
+// given away. It is a pure function of the snapshot, the choices, and the tools that were found or have succeeded.
 //
-// Every server gets an equal part of the budget and of the number for its tools, so that no server can displace another,
-// however it names its tools, however long and however many they are. Only tools that were found or called take more of
-// the number. What some servers leave unused is given to those that need more: first to tools that were found or called,
-// then to those that were named, then to the rest. Among equals, the server that has used least comes first. Built-in
-// tools have no budget, and come before those of servers that were neither found nor called in this turn.
+// Every server gets an equal part of the budget and of the number for its tools, so that no server can displace
+// another, however it names its tools, however long and however many they are. Only tools that were found or
+// called take more of the number. What some servers leave unused is given to those that need more: first to
+// tools that were found or called, then to those that were named, then to the rest. Among equals, the server
+// that has used least comes first. Built-in tools have no budget, and come before those of servers that were
+// neither found nor called in this turn.
 func (c *Catalog) fitBudget(s *snapshot, choices []Choice, found, done map[string]bool, extra int) (tokens, left int) {
 	sh := share{
 		budget: c.o.Budget, choice: choices,
@@ -97,9 +98,9 @@ func (c *Catalog) fitBudget(s *snapshot, choices []Choice, found, done map[strin
 	return sh.total, left
 }
 
-// serverParts gives every server its part, beside a number of built-in tools, and returns the tools that did not fit into it,
-// in the order of before within a server. Tools that were found or called in this turn come first, and are limited only
-// in their tokens.
+// serverParts gives every server its part, beside a number of built-in tools, and returns the tools that did not
+// fit into it, in the order of before within a server. Tools that were found or called in this turn come first, and
+// are limited only in their tokens.
 func (sh *share) serverParts(servers []string, queues map[string][]int, own int) []int {
 	if len(servers) == 0 {
 		return nil
@@ -140,8 +141,8 @@ func (sh *share) orderTools(a, b int) int {
 	return cmp.Or(cmp.Compare(sh.tier[a], sh.tier[b]), cmp.Compare(sh.choice[b].Score, sh.choice[a].Score))
 }
 
-// takeTool keeps a tool if its server stays within a number of tokens and of tools, and all tools within the budget and the
-// room.
+// takeTool keeps a tool if its server stays within a number of tokens and of tools, and all tools
+// within the budget and the room.
 func (sh *share) takeTool(server string, i, tokens, number int) bool {
 	if sh.spent[server]+sh.cost[i] > tokens || sh.total+sh.cost[i] > sh.budget ||
 		sh.number[server] >= number || len(sh.kept) >= sh.room {

@@ -19,8 +19,8 @@ const (
 	skillLength = 400 // characters of a description
 )
 
-// Skills is a Catalog for conversations with skills: it passes on the tools that another one chooses, and has the prompt
-// list the skills that may help. With more than eight of them, they are ranked like tools, by the same options.
+// Skills is a Catalog for conversations with skills: it passes on the tools that another one chooses, and has the
+// prompt list the skills that may help. With more than eight of them, they are ranked like tools, by the same options.
 type Skills struct {
 	tools  *Catalog
 	ranks  *Catalog
@@ -33,7 +33,9 @@ var skillSchema = json.RawMessage(`{"type":"object"}`)
 
 // NewSkills returns a catalog over another one. usable lists the skills of a conversation. use is the tool that loads
 // one.
-func NewSkills(below *Catalog, usable func(o tools.Origin) []skill.Entry, all func() []skill.Entry, use tools.Definition) (*Skills, error) {
+func NewSkills(
+	below *Catalog, usable func(o tools.Origin) []skill.Entry, all func() []skill.Entry, use tools.Definition,
+) (*Skills, error) {
 	o := below.o
 	o.Discovery, o.Pruning, o.Dependencies, o.TAFC = Discovery{Strategy: Embedding}, Pruning{}, Dependencies{}, TAFC{}
 	o.Filter = Filter{Enabled: true, TopK: allSkills, MinSimilarity: o.Filter.MinSimilarity}

@@ -45,8 +45,8 @@ type snapshot struct {
 	all func() ([]string, []agent.Offer)
 }
 
-// prepareSnapshot returns the cached snapshot of a list of definitions, or makes one. Comparing is cheap, because unchanged
-// lists share their memory.
+// prepareSnapshot returns the cached snapshot of a list of definitions, or makes one. Comparing is cheap, because
+// unchanged lists share their memory.
 func (c *Catalog) prepareSnapshot(defs []tools.Definition) *snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +108,12 @@ func (c *Catalog) infoOf(d tools.Definition) *info {
 	if len(c.infos) >= maxInfos {
 		clear(c.infos)
 	}
-	in := &info{offer: agent.Plain(d), key: key, bare: bareName(d), short: len(strings.Fields(d.Description)) < shortWords}
+	in := &info{
+		offer: agent.Plain(d),
+		key:   key,
+		bare:  bareName(d),
+		short: len(strings.Fields(d.Description)) < shortWords,
+	}
 	in.lower = []string{strings.ToLower(d.Name)}
 	if in.bare != d.Name {
 		in.lower = append(in.lower, strings.ToLower(in.bare))

@@ -112,8 +112,8 @@ func keepShown(s *snapshot, before []string, choices []Choice) {
 	}
 }
 
-// succeededBefore returns the tools that had succeeded before the turn. At a later step, another process began the turn,
-// and some may have succeeded in it.
+// succeededBefore returns the tools that had succeeded before the turn. At a later step, another process began the
+// turn, and some may have succeeded in it.
 func succeededBefore(view *agent.View) map[string]bool {
 	switch {
 	case view.Step <= 1:
@@ -125,12 +125,12 @@ func succeededBefore(view *agent.View) map[string]bool {
 	}
 }
 
-// mostRecorded bounds the names that a turn records. With more tools, another process that goes on with the turn chooses
-// and orders them for itself.
+// mostRecorded bounds the names that a turn records. With more tools, another process that goes on with the turn
+// chooses and orders them for itself.
 const mostRecorded = 256
 
-// recordedTools returns what a turn records of the tools that it is shown: nothing if they are those of the snapshot, which
-// every process knows.
+// recordedTools returns what a turn records of the tools that it is shown: nothing if they are those of the
+// snapshot, which every process knows.
 func recordedTools(s *snapshot, names []string) []string {
 	if len(names) > mostRecorded {
 		return nil
@@ -155,9 +155,11 @@ func searchTool(s *snapshot, before []string, choices []Choice, search *tools.De
 	return nil
 }
 
-// arrangeOffers lists the tools shown before first and appends the new ones in the order of Source, and search, if it is not
-// nil. The result is shared with other turns if everything is shown.
-func arrangeOffers(s *snapshot, before []string, choices []Choice, search *tools.Definition) (names []string, offers []agent.Offer) {
+// arrangeOffers lists the tools shown before first and appends the new ones in the order of Source, and search, if it
+// is not nil. The result is shared with other turns if everything is shown.
+func arrangeOffers(
+	s *snapshot, before []string, choices []Choice, search *tools.Definition,
+) (names []string, offers []agent.Offer) {
 	if len(before) == 0 && search == nil && !slices.ContainsFunc(choices, func(ch Choice) bool { return !ch.Shown }) {
 		return s.all()
 	}
@@ -186,8 +188,8 @@ func arrangeOffers(s *snapshot, before []string, choices []Choice, search *tools
 	return names, slices.Clip(offers)
 }
 
-// carryTools keeps the tools of the turn before if the person only agrees: "yes, please" names no tool and means the one
-// under discussion.
+// carryTools keeps the tools of the turn before if the person only agrees: "yes, please" names no tool and
+// means the one under discussion.
 func (c *Catalog) carryTools(turn *agent.Turn, query string, r *ranking) {
 	if turn.Origin.Session == "" || turn.Child != "" || r.how == ByNothing {
 		return
@@ -236,7 +238,9 @@ func setOf(names []string) map[string]bool {
 }
 
 // tellChoice reports a choice to the observer and the log.
-func (c *Catalog) tellChoice(turn *agent.Turn, view agent.View, r *ranking, d decision, shown, tokens int, began time.Time) {
+func (c *Catalog) tellChoice(
+	turn *agent.Turn, view agent.View, r *ranking, d decision, shown, tokens int, began time.Time,
+) {
 	debug := c.o.Log.Debug()
 	if c.o.Observe == nil && !debug.Enabled() {
 		return

@@ -13,9 +13,9 @@ const (
 	maxTermRunes = 40 // longer words are cut
 )
 
-// splitTerms splits a text into lower-case stems, at everything but letters and digits, and within identifiers (camelCase,
-// snake_case, HTTPServer2). Scripts without spaces yield pairs of characters. Stop words are left out; stops counts
-// those that show that the text is English.
+// splitTerms splits a text into lower-case stems, at everything but letters and digits, and within identifiers
+// (camelCase, snake_case, HTTPServer2). Scripts without spaces yield pairs of characters. Stop words are left out;
+// stops counts those that show that the text is English.
 func splitTerms(text string) (list []string, stops int) {
 	if len(text) > maxTermText {
 		text = text[:maxTermText]
@@ -90,8 +90,8 @@ func runePairs(run []rune) []string {
 	return list
 }
 
-// stemWord removes the most common English endings, so that "files", "deleting" and "created" match "file", "delete" and
-// "create". It is simple on purpose: both sides are stemmed, so a wrong stem costs little.
+// stemWord removes the most common English endings, so that "files", "deleting" and "created" match "file", "delete"
+// and "create". It is simple on purpose: both sides are stemmed, so a wrong stem costs little.
 func stemWord(w string) string {
 	if len(w) < 4 {
 		return w
@@ -118,8 +118,8 @@ func stemWord(w string) string {
 	return w
 }
 
-// undoubleEnd removes the second of two equal consonants at the end: "runn" becomes "run". Consonants that English doubles
-// anyway are kept.
+// undoubleEnd removes the second of two equal consonants at the end: "runn" becomes "run". Consonants that
+// English doubles anyway are kept.
 func undoubleEnd(w string) string {
 	n := len(w)
 	if n > 3 && w[n-1] == w[n-2] && !strings.ContainsRune("aeiouls", rune(w[n-1])) {

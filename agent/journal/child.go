@@ -1,8 +1,8 @@
 package journal
 
-// outlineOf returns an entry of a sub-agent without its texts. Turns after the one that it worked for read only what the
-// sub-agent's call returned, and its texts must not crowd the conversation out of the window. What it took stays, for
-// receipts.
+// outlineOf returns an entry of a sub-agent without its texts. Turns after the one that it worked for read
+// only what the sub-agent's call returned, and its texts must not crowd the conversation out of the window.
+// What it took stays, for receipts.
 func (e *Entry) outlineOf() Entry {
 	o := *e
 	o.Text, o.News, o.Quote, o.Parts, o.Notices, o.Found, o.Shown, o.Extra = "", "", nil, nil, nil, nil, nil, nil

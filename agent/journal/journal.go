@@ -40,12 +40,13 @@ type Entry struct {
 	N    int64  `json:"-"`
 	Turn string `json:"turn"`
 	// Child is the call of the turn that began the sub-agent to whose work the entry belongs; "" = the turn's own.
-	Child   string    `json:"child,omitempty"`
-	Kind    Kind      `json:"kind"`
-	At      time.Time `json:"at"`
-	Text    string    `json:"text,omitempty"`    // what was said; of a result: what the model reads
-	Speaker string    `json:"speaker,omitempty"` // user: name, where several people share a session; of a task: the sub-agent's
-	Caller  string    `json:"caller,omitempty"`  // user: caller id
+	Child string    `json:"child,omitempty"`
+	Kind  Kind      `json:"kind"`
+	At    time.Time `json:"at"`
+	Text  string    `json:"text,omitempty"` // what was said; of a result: what the model reads
+	// user: name, where several people share a session; of a task: the sub-agent's
+	Speaker string `json:"speaker,omitempty"`
+	Caller  string `json:"caller,omitempty"` // user: caller id
 	// News, of a user entry: what tools have finished in the background since the last turn.
 	News string `json:"news,omitempty"`
 	// Recalled, of a user entry: what the model is reminded of besides, from earlier conversations.

@@ -11,9 +11,9 @@ import (
 // MostFound bounds the addresses that one text brings.
 const MostFound = 512
 
-// listAddresses returns the web addresses of a user entry: those that a person has written, and those that came with it. What
-// the assistant has written counts for neither, wherever it comes from: an answer that is quoted, a task that it
-// scheduled, the task of a sub-agent, the output of a command.
+// listAddresses returns the web addresses of a user entry: those that a person has written, and those that came with
+// it. What the assistant has written counts for neither, wherever it comes from: an answer that is quoted, a task that
+// it scheduled, the task of a sub-agent, the output of a command.
 func (e *Entry) listAddresses() (said, seen netrule.Keys) {
 	if e.Kind != UserEntry || e.Child != "" || e.Scheduled {
 		return nil, nil
@@ -39,9 +39,9 @@ func (e *Entry) listAddresses() (said, seen netrule.Keys) {
 	return said, seen
 }
 
-// noteAddresses notes which files a call may have changed, and which addresses it has brought. A file that something in this
-// conversation may have written brings none: otherwise a model could make an address one that was found by writing it
-// into a file and reading that.
+// noteAddresses notes which files a call may have changed, and which addresses it has brought. A file that something in
+// this conversation may have written brings none: otherwise a model could make an address one that was found by writing
+// it into a file and reading that.
 func (s *ConversationState) noteAddresses(e *Entry) {
 	switch {
 	case e.Wrote && (len(e.Touched) == 0 || len(s.Made)+len(e.Touched) > MostMade):

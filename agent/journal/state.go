@@ -197,7 +197,8 @@ func (s *ConversationState) addEntry(e *Entry) {
 func (s *ConversationState) noteMessage(e *Entry) {
 	said, seen := e.listAddresses()
 	s.Said, s.Seen = s.Said.Add(said, mostSaid), s.Seen.Add(seen, mostSeen)
-	if who := (Speaker{e.Caller, e.Speaker}); e.Speaker != "" && len(s.Speakers) < MostSpeakers && !slices.Contains(s.Speakers, who) {
+	if who := (Speaker{e.Caller, e.Speaker}); e.Speaker != "" &&
+		len(s.Speakers) < MostSpeakers && !slices.Contains(s.Speakers, who) {
 		s.Speakers = append(s.Speakers, who)
 	}
 	if e.Flagged {

@@ -131,9 +131,24 @@ func (b *Back) learnEntry(e *Entry) {
 // reducedEntry returns an entry without the fields that no ConversationState uses.
 func (e *Entry) reducedEntry() Entry {
 	r := Entry{
-		N: e.N, Turn: e.Turn, Child: e.Child, Caller: e.Caller, Speaker: e.Speaker, Kind: e.Kind, Tool: e.Tool, Failed: e.Failed,
-		Source: e.Source, Flagged: e.Flagged, Brought: e.Brought, Cleared: e.Cleared, Touched: e.Touched, Keeps: e.Keeps, State: e.State,
-		Seen: e.Seen, Wrote: e.Wrote, Scheduled: e.Scheduled,
+		N:         e.N,
+		Turn:      e.Turn,
+		Child:     e.Child,
+		Caller:    e.Caller,
+		Speaker:   e.Speaker,
+		Kind:      e.Kind,
+		Tool:      e.Tool,
+		Failed:    e.Failed,
+		Source:    e.Source,
+		Flagged:   e.Flagged,
+		Brought:   e.Brought,
+		Cleared:   e.Cleared,
+		Touched:   e.Touched,
+		Keeps:     e.Keeps,
+		State:     e.State,
+		Seen:      e.Seen,
+		Wrote:     e.Wrote,
+		Scheduled: e.Scheduled,
 	}
 	if e.Kind == UserEntry {
 		r.Foreign = e.foreignSource()
@@ -176,7 +191,8 @@ const overhead = 512
 // Size estimates the memory of an entry without its ConversationState, in bytes. So an entry has the same size
 // whether it carries one or not.
 func (e *Entry) Size() int {
-	n := overhead + len(e.Turn) + len(e.Text) + len(e.Speaker) + len(e.Caller) + len(e.News) + len(e.Foreign) + len(e.Source) + len(e.Cleared) + len(e.Audit) + len(e.Extra)
+	n := overhead + len(e.Turn) + len(e.Text) + len(e.Speaker) + len(e.Caller) + len(e.News) +
+		len(e.Foreign) + len(e.Source) + len(e.Cleared) + len(e.Audit) + len(e.Extra)
 	if e.Recalled != nil {
 		n += len(e.Recalled.Text) + sizeOf(e.Recalled.IDs)
 	}
@@ -203,7 +219,8 @@ func (s *ConversationState) Size() int {
 	if s == nil {
 		return 0
 	}
-	n := 160 + len(s.Suspicious) + len(s.Foreign) + len(s.Turn) + len(s.Caller) + len(s.Said) + len(s.Seen) + sizeOf(s.Succeeded, s.Touched, s.Made, s.Marked)
+	n := 160 + len(s.Suspicious) + len(s.Foreign) + len(s.Turn) + len(s.Caller) +
+		len(s.Said) + len(s.Seen) + sizeOf(s.Succeeded, s.Touched, s.Made, s.Marked)
 	for i := range s.By {
 		n += 32 + len(s.By[i].Caller)
 	}

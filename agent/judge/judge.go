@@ -88,8 +88,8 @@ const (
 	unpaid      = errorPrefix + "the quota is used up"
 )
 
-// passCall obtains the verdict and enforces it. The reason goes to the audit log only: a model that reads it would learn
-// how to get around the judge.
+// passCall obtains the verdict and enforces it. The reason goes to the audit log only: a model that reads it would
+// learn how to get around the judge.
 func (j *judge) passCall(ctx context.Context, call *tools.Call) error {
 	if slices.Contains(j.Exempt, call.Def.Name) {
 		return nil
@@ -112,7 +112,9 @@ func (j *judge) passCall(ctx context.Context, call *tools.Call) error {
 		return tools.Refused(reason.New(reason.JudgeRefused), "Do not try the same thing in another form. "+
 			"Find another way, or tell the user what you could not do.")
 	default:
-		return tools.Refused(reason.New(reason.JudgeAbsent), "Go on without it, or tell the user that it has to be tried again later.")
+		return tools.Refused(
+			reason.New(reason.JudgeAbsent), "Go on without it, or tell the user that it has to be tried again later.",
+		)
 	}
 }
 

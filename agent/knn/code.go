@@ -57,8 +57,8 @@ type Query struct {
 // NewQuery prepares a vector of length 1 or 0.
 func NewQuery(vector []float32) *Query {
 	q := &Query{numbers: make([]int64, len(vector))}
-	// Dot adds size/8 products in each of eight lanes, a rest of at most 7, and the lanes. Each operation rounds by at most
-	// 2^-24 of a sum that is at most the product of the two lengths.
+	// Dot adds size/8 products in each of eight lanes, a rest of at most 7, and the lanes. Each operation rounds by at
+	// most 2^-24 of a sum that is at most the product of the two lengths.
 	q.slack = float64(len(vector)/8+24) * 0x1p-24 * 1.1
 	var most float32
 	for _, x := range vector {

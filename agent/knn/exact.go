@@ -99,7 +99,9 @@ func (t *Top[T]) Floor() float32 {
 // Best returns what was kept, the best first.
 func (t *Top[T]) Best() []Candidate[T] {
 	best := slices.Clone([]Candidate[T](t.kept))
-	slices.SortFunc(best, func(a, b Candidate[T]) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.at, b.at)) })
+	slices.SortFunc(best, func(a, b Candidate[T]) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.at, b.at))
+	})
 	return best
 }
 

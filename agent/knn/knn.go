@@ -1,14 +1,14 @@
-// Package knn finds the nearest of many vectors. An Index belongs to the service as a whole (the descriptions of tools); a
-// Space keeps the vectors of many owners apart (code, memories). Both interfaces have an in-memory implementation with
-// exact search here. The package knows nothing about the meaning of the vectors, so that stores can implement the
-// interfaces without depending on what uses them.
+// Package knn finds the nearest of many vectors. An Index belongs to the service as a whole (the descriptions of
+// tools); a Space keeps the vectors of many owners apart (code, memories). Both interfaces have an in-memory
+// implementation with exact search here. The package knows nothing about the meaning of the vectors, so that stores can
+// implement the interfaces without depending on what uses them.
 package knn
 
 import "context"
 
 // Point is one vector. Key names the thing that the vector represents, unique in its Index, or in its Scope of a Space.
-// Hash distinguishes versions of it. Payload is stored with it: an Index keeps it for people to look at, a Space returns
-// it with hits.
+// Hash distinguishes versions of it. Payload is stored with it: an Index keeps it for people to look
+// at, a Space returns it with hits.
 type Point struct {
 	Scope     string // the owner, in a Space; "" in an Index
 	Key, Hash string

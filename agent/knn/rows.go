@@ -22,8 +22,8 @@ func EncodeVector(v []float32) []byte {
 	return data
 }
 
-// DecodeVector reverses EncodeVector into a vector of the right length. Eight at a time, without checks between them, it is
-// a copy: three times as fast as one by one.
+// DecodeVector reverses EncodeVector into a vector of the right length. Eight at a time, without checks between them,
+// it is a copy: three times as fast as one by one.
 func DecodeVector(into []float32, data []byte) {
 	data = data[:4*len(into)]
 	for len(into) >= 8 && len(data) >= 32 {
@@ -49,8 +49,8 @@ type RowReader interface {
 	Version(ctx context.Context, kind Kind, scope string) (int64, error)
 	// Hashes returns the hash of every point of a scope by its key.
 	Hashes(ctx context.Context, kind Kind, scope string) (map[string]string, error)
-	// EachVector calls see for every vector of a scope, ordered by id, which it lends until see returns. An error of see ends it and is
-	// returned. Ids are not used again.
+	// EachVector calls see for every vector of a scope, ordered by id, which it lends until see returns. An error of
+	// see ends it and is returned. Ids are not used again.
 	EachVector(ctx context.Context, kind Kind, scope string, see func(id int64, vector []byte) error) error
 	// Vectors does so for those of the ids that are points of the scope, ordered by id.
 	Vectors(ctx context.Context, kind Kind, scope string, ids []int64, see func(id int64, vector []byte) error) error

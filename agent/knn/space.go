@@ -23,22 +23,21 @@ type Filter struct {
 }
 
 // Space stores vectors of one Kind for many owners. No method looks at points of a scope that it was not given: a scope
-// that is empty is refused with ErrNoScope, by the store itself. Safe for concurrent use. It retains none of the slices and
-// maps that it is given, and lends none of its own.
+// that is empty is refused with ErrNoScope, by the store itself. Safe for concurrent use. It retains none of the slices
+// and maps that it is given, and lends none of its own.
 type Space interface {
 	// Hashes returns the hash of every point of a scope by its key.
 	Hashes(ctx context.Context, scope string) (map[string]string, error)
-	// Upsert stores points durably, each in its own scope; one with the same scope and key is replaced. A point without a
-	// vector keeps the one that is stored, and is ignored if there is none: what is said about a thing can change without
-	// its meaning. Up to UpsertMost points are stored
-	// all or none.
+	// Upsert stores points durably, each in its own scope; one with the same scope and key is replaced. A point without
+	// a vector keeps the one that is stored, and is ignored if there is none: what is said about a thing can change
+	// without its meaning. Up to UpsertMost points are stored all or none.
 	Upsert(ctx context.Context, points []Point) error
 	// Delete removes points of a scope. Unknown keys are ignored.
 	Delete(ctx context.Context, scope string, keys []string) error
 	// Forget removes all points of a scope.
 	Forget(ctx context.Context, scope string) error
-	// Search returns at most limit points, the most similar first. A vector without direction is similar to nothing: its
-	// score is 0. A vector of another length than the Kind's is an error.
+	// Search returns at most limit points, the most similar first. A vector without direction is similar to nothing:
+	// its score is 0. A vector of another length than the Kind's is an error.
 	Search(ctx context.Context, filter Filter, vector []float32, limit int) ([]Hit, error)
 }
 

@@ -167,7 +167,12 @@ func (s *memorySpace) Search(ctx context.Context, filter Filter, vector []float3
 			continue
 		}
 		for _, p := range points {
-			hits = append(hits, Hit{Scope: scope, Key: p.Key, Score: Dot(query, p.Vector), Payload: maps.Clone(p.Payload)})
+			hits = append(hits, Hit{
+				Scope:   scope,
+				Key:     p.Key,
+				Score:   Dot(query, p.Vector),
+				Payload: maps.Clone(p.Payload),
+			})
 		}
 	}
 	s.mu.RUnlock()

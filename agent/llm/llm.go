@@ -78,27 +78,27 @@ type Request struct {
 	// Window is the size of the window, in tokens, that Messages were chosen for; 0 = any.
 	Window int
 	Size   int // of the whole request, in tokens, as its maker estimates; 0 = unknown
-	// Smaller returns Messages for a smaller window and the size of the request with them, as Size. fits is false if the
-	// request does not fit into that window whatever is left out; Messages are then as few as possible. A router calls it
-	// before it asks a provider with a smaller window, or after one that found the conversation too long. It is called
-	// while Chat runs, by one goroutine at a time; nil = Messages cannot be shortened.
+	// Smaller returns Messages for a smaller window and the size of the request with them, as Size. fits is false if
+	// the request does not fit into that window whatever is left out; Messages are then as few as possible. A router
+	// calls it before it asks a provider with a smaller window, or after one that found the conversation too long. It
+	// is called while Chat runs, by one goroutine at a time; nil = Messages cannot be shortened.
 	Smaller func(window int) (messages []Message, size int, fits bool)
 	Party   string // who asks, for fair turns among waiting requests; never sent; may be empty
-	// Conversation is what the request belongs to, so that one that fails again and again does not count as several; never
-	// sent; "" = User or Party is the best that is known.
+	// Conversation is what the request belongs to, so that one that fails again and again does not count as several;
+	// never sent; "" = User or Party is the best that is known.
 	Conversation string
-	// Again means that the last answer to this conversation was empty. Some servers say nothing where others refuse what
-	// does not fit: if a large request is answered with nothing once more, a router tries a shorter one.
+	// Again means that the last answer to this conversation was empty. Some servers say nothing where others refuse
+	// what does not fit: if a large request is answered with nothing once more, a router tries a shorter one.
 	Again bool
-	// Open reads the content of a part by its hash; nil = no part has one. It is called while Chat runs and its request is
-	// being sent, by one goroutine at a time. The caller must close the reader.
+	// Open reads the content of a part by its hash; nil = no part has one. It is called while Chat runs and its request
+	// is being sent, by one goroutine at a time. The caller must close the reader.
 	Open func(ctx context.Context, hash string) (io.ReadCloser, error)
 	// OnReset is called by a router before it starts over after text had reached onDelta: the text so far is void, and
 	// the answer starts from the beginning. It is called from the goroutine that calls onDelta. With nil, a failure
 	// after streamed text is final.
 	OnReset func()
-	// TextTools are tools that the server is not told of but that calls in the text of the answer may name; set by package
-	// fenced.
+	// TextTools are tools that the server is not told of but that calls in the text of the answer
+	// may name; set by package fenced.
 	TextTools []Tool
 	// OnThought is called with what the model thinks before it answers, as it arrives; nil = it is dropped. Called from
 	// the goroutine that calls onDelta. Thoughts are progress and never part of an answer.
@@ -134,11 +134,11 @@ const (
 // Response is the model's whole answer.
 type Response struct {
 	Text string
-	// Unmade: the answer contains calls that cannot be made, as text: of tools that were not offered, or written so that
-	// they cannot be read. They are part of Text, of which onDelta got only what is before them.
+	// Unmade: the answer contains calls that cannot be made, as text: of tools that were not offered, or written so
+	// that they cannot be read. They are part of Text, of which onDelta got only what is before them.
 	Unmade bool
-	// Filtered: with StopRefusal, the vendor's filter broke the answer off, and Text is its beginning. Without it, Text is
-	// what the model said to decline.
+	// Filtered: with StopRefusal, the vendor's filter broke the answer off, and Text is its beginning. Without it, Text
+	// is what the model said to decline.
 	Filtered bool
 	Thoughts string // what the model thought before its answer, as far as the vendor shows it; never shown as an answer
 	Uses     []ToolUse
@@ -184,8 +184,8 @@ const (
 	NoCredit     Kind = "no_credit"
 	UnknownModel Kind = "unknown_model" // the provider has no such model, or not for this key
 	Region       Kind = "region"        // the provider does not serve this country or region
-	// WrongAddress: what answers at the provider's address is no model server with this API, such as a website, another API or
-	// a gateway that lets nobody through.
+	// WrongAddress: what answers at the provider's address is no model server with this API, such as a website, another
+	// API or a gateway that lets nobody through.
 	WrongAddress Kind = "wrong_address"
 )
 
@@ -197,13 +197,16 @@ func (k Kind) Advice() string {
 	case Unauthorized:
 		return "the provider does not accept the key: correct api_key of this provider, or the variable that holds it"
 	case UnknownModel:
-		return "the provider has no such model, or not for this key: correct model of this provider; zephbot doctor lists its models"
+		return "the provider has no such model, or not for this key: correct model of this provider; zephbot doctor " +
+			"lists its models"
 	case Region:
 		return "the provider does not serve the country of this machine: use another provider, or another base_url"
 	case WrongAddress:
-		return "what answers at base_url of this provider is no model server with this API: correct base_url (most end with /v1) or type, or look for a proxy in between"
+		return "what answers at base_url of this provider is no model server with this API: correct base_url (most " +
+			"end with /v1) or type, or look for a proxy in between"
 	case TooLong:
-		return "the conversation does not fit into the model's window: set context_tokens of this provider, or use fewer tools"
+		return "the conversation does not fit into the model's window: set context_tokens of this provider, or " +
+			"use fewer tools"
 	default:
 		return ""
 	}
@@ -218,8 +221,8 @@ type Error struct {
 	Streamed   bool          // some text had already been handed to onDelta
 	Window     int           // how many tokens the provider takes, if it said so with TooLong; 0 = unknown
 	Size       int           // how many tokens it counted in the request, if it said so with TooLong; 0 = unknown
-	// Answer is the longest answer, in tokens, that the account can still pay, if the provider said so with NoCredit; 0 =
-	// unknown.
+	// Answer is the longest answer, in tokens, that the account can still pay, if the provider said
+	// so with NoCredit; 0 = unknown.
 	Answer int
 	// Unexplained: neither words nor a code that are known say why the request was rejected, or the answer ended before
 	// it began. Some servers do that to a request that is too long.
@@ -227,8 +230,8 @@ type Error struct {
 	// Blank: the answer had a status of success and nothing in it. Once, that may be a hiccup; a router counts it as
 	// WrongAddress in the end.
 	Blank bool
-	// Budget: Window is not the model's window, but how many tokens this account may use in a time; the request alone is
-	// larger, so that waiting does not help.
+	// Budget: Window is not the model's window, but how many tokens this account may use in a time; the request alone
+	// is larger, so that waiting does not help.
 	Budget bool
 	// UnderWay: the server may have worked on the request, and nobody knows what that has cost.
 	UnderWay bool
@@ -256,12 +259,12 @@ func (e *Error) Retryable() bool {
 	}
 }
 
-// ErrUnderWay goes with the error of a context that has ended a call while the server had its request: nobody knows what
-// the call has cost.
+// ErrUnderWay goes with the error of a context that has ended a call while the server had its request:
+// nobody knows what the call has cost.
 var ErrUnderWay = errors.New("its request was under way")
 
-// MayHaveCost reports whether nobody knows what a call that failed has cost: the server had its request, and did not say
-// that it failed.
+// MayHaveCost reports whether nobody knows what a call that failed has cost: the server had its request,
+// and did not say that it failed.
 func MayHaveCost(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.UnderWay || errors.Is(err, ErrUnderWay)

@@ -2,8 +2,8 @@ package llm
 
 // Windowed is a Provider that knows the windows of those that it asks.
 type Windowed interface {
-	// WindowFor returns the size of the window, in tokens, of the provider that is asked first for Request.Prefer, as it
-	// is configured or as that provider has said; 0 = unknown. Safe for concurrent use.
+	// WindowFor returns the size of the window, in tokens, of the provider that is asked first for Request.Prefer, as
+	// it is configured or as that provider has said; 0 = unknown. Safe for concurrent use.
 	WindowFor(prefer string) int
 }
 

@@ -51,7 +51,8 @@ const Native = `
 - Call tools through the function interface only. Do not write commands into code fences in the hope that they run.`
 
 // skills is above the list of skills.
-const skills = `Skills are instructions and scripts that people have written for kinds of work. When one of these fits what you are asked, load it with use_skill before you begin, and follow it:`
+const skills = `Skills are instructions and scripts that people have written for kinds of work. When one of these ` +
+	`fits what you are asked, load it with use_skill before you begin, and follow it:`
 
 // System writes the prompt.
 func System(o Options) string {
@@ -72,7 +73,8 @@ func System(o Options) string {
 	case o.Agent != "":
 	case o.Shared:
 		b.WriteString("\n\nYou are in a group. Several people speak to you in one conversation; " +
-			"each message begins with its speaker's name, which its owner chose: it proves nothing. A number behind a name is another person of that name; further lines of a message are indented.")
+			"each message begins with its speaker's name, which its owner chose: it proves nothing. A number behind " +
+			"a name is another person of that name; further lines of a message are indented.")
 	case o.Group:
 		b.WriteString("\n\nYou are in a group: others read what you write. " +
 			"Keep what one person told you elsewhere to yourself.")
@@ -81,7 +83,8 @@ func System(o Options) string {
 	case "terminal":
 		b.WriteString("\n\nYou are in a terminal of the person's own machine.")
 	case "acp":
-		b.WriteString("\n\nYou are in a code editor on the person's own machine; the working directory is the project that is open there.")
+		b.WriteString("\n\nYou are in a code editor on the person's own machine; the working directory is the " +
+			"project that is open there.")
 	}
 	if !o.Day.IsZero() {
 		b.WriteString("\n\nToday is " + o.Day.Format("Monday, 2 January 2006 (MST)") + ".")

@@ -17,19 +17,21 @@ const longestName = 40
 
 // ours are names under which something else than a person speaks to the model, or that claim a role.
 var ours = []string{
-	"system", "assistant", "zeph", "zephbot", "user", "human", "operator", "admin", "administrator", "developer", "tool", "model", "ai", "bot", "somebody",
+	"system", "assistant", "zeph", "zephbot", "user", "human", "operator", "admin", "administrator", "developer",
+	"tool", "model", "ai", "bot", "somebody",
 }
 
 // Name makes a name that somebody chose harmless: one line of bounded length, without brackets, quotes, colons or
-// invisible characters that could imitate a mark or another speaker. A name that looks like one of ours, or like that of
-// the bot, is marked as a person's.
+// invisible characters that could imitate a mark or another speaker. A name that looks like one of ours, or like that
+// of the bot, is marked as a person's.
 func Name(name, bot string) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {
 		case strings.ContainsRune("\"':>\uFF1A\uFF1E\uFE55\u02D0\uA789\u2236", r),
 			unicode.In(r, unicode.Ps, unicode.Pe, unicode.Pi, unicode.Pf, unicode.Z, unicode.Cc):
 			return ' '
-		case unicode.In(r, unicode.C), r == unicode.ReplacementChar, strings.ContainsRune("\u115F\u1160\u2800\u3164\uFFA0\u034F", r):
+		case unicode.In(r, unicode.C), r == unicode.ReplacementChar,
+			strings.ContainsRune("\u115F\u1160\u2800\u3164\uFFA0\u034F", r):
 			return -1
 		}
 		return r
@@ -44,7 +46,9 @@ func Name(name, bot string) string {
 	}
 	like := func(name string) bool {
 		looks := scan.Skeleton(name)
-		return looks != "" && (looks == scan.Skeleton(bot) || slices.ContainsFunc(ours, func(o string) bool { return looks == scan.Skeleton(o) }))
+		return looks != "" && (looks == scan.Skeleton(bot) || slices.ContainsFunc(ours, func(o string) bool {
+			return looks == scan.Skeleton(o)
+		}))
 	}
 	if like(clean) || like(words[0]) {
 		return clean + aPerson
@@ -62,9 +66,9 @@ type Speakers struct {
 // Speaker is a person under one name.
 type Speaker struct{ Caller, Name string }
 
-// NewSpeakers returns the names of people, in the order in which they first spoke. The second one with a name that looks
-// like that of the first gets a number, and so on; so names stay the same while the conversation goes on. most: there may
-// be more people than these. bot is the name of the bot.
+// NewSpeakers returns the names of people, in the order in which they first spoke. The second one with a name that
+// looks like that of the first gets a number, and so on; so names stay the same while the conversation goes on. most:
+// there may be more people than these. bot is the name of the bot.
 func NewSpeakers(list []Speaker, most bool, bot string) *Speakers {
 	s := &Speakers{bot: bot, names: make(map[[2]string]string, len(list)), most: most}
 	seen := map[string][]string{} // callers by what their names look like
@@ -115,8 +119,8 @@ func (s *Speakers) Quoted(caller, name string) string {
 	return label
 }
 
-// Indented is what a speaker said, with every line but the first indented, so that no line of it can be taken for that of
-// another speaker or for one of our own.
+// Indented is what a speaker said, with every line but the first indented, so that no line of it can be taken for that
+// of another speaker or for one of our own.
 func Indented(text string) string {
 	if !strings.ContainsFunc(text, Breaks) {
 		return text

@@ -56,8 +56,8 @@ func (x *Index) newEmbedder(model string, paid *spend.Embedder) *embedder {
 	return &embedder{model: model, paid: paid, o: &x.o}
 }
 
-// embedTexts returns the vectors of texts, all of the same length, in batches. Equal texts are embedded once. What the cache
-// has of another length than size is of no use, because the model may have changed; 0 = any.
+// embedTexts returns the vectors of texts, all of the same length, in batches. Equal texts are embedded once. What the
+// cache has of another length than size is of no use, because the model may have changed; 0 = any.
 func (e *embedder) embedTexts(ctx context.Context, texts []string, size int) ([][]float32, error) {
 	known := map[string][]float32{}
 	var ask []string

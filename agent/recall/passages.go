@@ -32,8 +32,9 @@ type CodeOptions struct {
 	Log      zerolog.Logger
 }
 
-// Code finds code by meaning: it embeds the passages of the code index and answers search_code. A directory is the owner of
-// its passages; which conversation may read them is decided by the tool. It is a code.Semantic. Safe for concurrent use. Nothing is embedded before Run.
+// Code finds code by meaning: it embeds the passages of the code index and answers search_code. A directory is the
+// owner of its passages; which conversation may read them is decided by the tool. It is a code.Semantic. Safe for
+// concurrent use. Nothing is embedded before Run.
 type Code struct {
 	o    CodeOptions
 	kick chan struct{} // something is pending
@@ -158,7 +159,8 @@ func (c *Code) Sync(ctx context.Context, root string) error {
 	report, err := c.o.Index.Sync(ctx, scopeOf(root), c.readDocs(ctx, root), func(r Report) {
 		if now := c.o.Now(); now.Sub(said) >= logEvery {
 			said = now
-			c.o.Log.Info().Str("root", root).Int("passages", r.Seen()).Int("embedded", r.Added+r.Updated).Msg("code is embedded")
+			c.o.Log.Info().Str("root", root).Int("passages", r.Seen()).
+				Int("embedded", r.Added+r.Updated).Msg("code is embedded")
 		}
 	})
 	if err != nil {
@@ -170,8 +172,8 @@ func (c *Code) Sync(ctx context.Context, root string) error {
 	return nil
 }
 
-// readDocs turns passages into texts. The key of a passage is made of its path and its text, so that lines which were inserted
-// above it change its payload only.
+// readDocs turns passages into texts. The key of a passage is made of its path and its text, so that lines which were
+// inserted above it change its payload only.
 func (c *Code) readDocs(ctx context.Context, root string) iter.Seq2[Doc, error] {
 	return func(yield func(Doc, error) bool) {
 		path, seen := "", map[string]int{}

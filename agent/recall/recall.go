@@ -1,6 +1,6 @@
 // Package recall finds texts by their meaning. An Index embeds the texts of many owners with a model that is paid for,
-// keeps their vectors in a knn.Space, and searches among those of the owners that it is asked for. It knows nothing about
-// what the texts are: code (see Code) and memories use it alike.
+// keeps their vectors in a knn.Space, and searches among those of the owners that it is asked for. It knows nothing
+// about what the texts are: code (see Code) and memories use it alike.
 //
 // The vectors are derived. Whoever holds the texts calls Sync, which embeds what is new or changed and removes what is
 // gone; an index that was lost is made again by the same call.
@@ -69,8 +69,8 @@ type Options struct {
 	Log    zerolog.Logger
 }
 
-// Cache keeps values for a while, in groups whose size it bounds. It may forget anything at any time. Safe for concurrent
-// use.
+// Cache keeps values for a while, in groups whose size it bounds. It may forget anything at any
+// time. Safe for concurrent use.
 type Cache interface {
 	// Get returns the value of a key in a group; nil = it has none.
 	Get(ctx context.Context, group, key string) ([]byte, error)
@@ -103,7 +103,12 @@ func New(o Options) (*Index, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	x := &Index{o: o, kind: knn.Kind{Name: o.Name, Model: o.Model}, syncs: map[string]chan struct{}{}, refused: map[[32]byte]time.Time{}}
+	x := &Index{
+		o:       o,
+		kind:    knn.Kind{Name: o.Name, Model: o.Model},
+		syncs:   map[string]chan struct{}{},
+		refused: map[[32]byte]time.Time{},
+	}
 	x.current = x.newEmbedder(o.Model, o.Embedder)
 	return x, nil
 }
@@ -132,14 +137,15 @@ func (x *Index) readKinds(ctx context.Context) (knn.Kind, []knn.Kind, error) {
 	return x.kind, slices.Clone(x.formers), nil
 }
 
-// noteSize notes that the model returned vectors of a length. If it is another one than before, all of them have to be made
-// again, beside the old ones.
+// noteSize notes that the model returned vectors of a length. If it is another one than before, all of them have to be
+// made again, beside the old ones.
 func (x *Index) noteSize(size int) knn.Kind {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.kind.Size != size {
 		if x.kind.Size != 0 {
-			x.o.Log.Warn().Str("collection", x.o.Name).Str("model", x.o.Model).Int("before", x.kind.Size).Int("now", size).
+			x.o.Log.Warn().Str("collection", x.o.Name).Str("model", x.o.Model).
+				Int("before", x.kind.Size).Int("now", size).
 				Msg("the model returns vectors of another length; its index is made again")
 			x.formers = append(x.formers, x.kind)
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/zephbot/zephbot/agent/knn"
 )
 
-// Search returns at most limit texts of the scopes whose meaning is nearest to a text, the nearest first. It embeds that
-// text, for which the payer in ctx pays, unless the cache has it. Errors are knn.ErrNoScope, those of spend.Embedder, and
-// those of the store.
+// Search returns at most limit texts of the scopes whose meaning is nearest to a text, the nearest first. It embeds
+// that text, for which the payer in ctx pays, unless the cache has it. Errors are knn.ErrNoScope, those of
+// spend.Embedder, and those of the store.
 func (x *Index) Search(ctx context.Context, scopes []string, text string, limit int) ([]knn.Hit, error) {
 	if len(scopes) == 0 || slices.Contains(scopes, "") {
 		return nil, knn.ErrNoScope
@@ -38,7 +38,8 @@ func (x *Index) Search(ctx context.Context, scopes []string, text string, limit 
 			return nil, err
 		}
 		if err != nil { // the old model may be gone; the new index is complete soon
-			x.o.Log.Debug().Err(err).Str("collection", x.o.Name).Str("model", f.kind.Model).Msg("the former index cannot be asked")
+			x.o.Log.Debug().Err(err).Str("collection", x.o.Name).
+				Str("model", f.kind.Model).Msg("the former index cannot be asked")
 			continue
 		}
 		hits = append(hits, found...)
@@ -46,7 +47,12 @@ func (x *Index) Search(ctx context.Context, scopes []string, text string, limit 
 	}
 	if len(rest) > 0 {
 		found, err := x.searchKind(ctx, query{
-			by: x.current, filter: knn.Filter{Scopes: rest}, text: text, limit: limit, size: kind.Size, kind: x.noteSize,
+			by:     x.current,
+			filter: knn.Filter{Scopes: rest},
+			text:   text,
+			limit:  limit,
+			size:   kind.Size,
+			kind:   x.noteSize,
 		})
 		if err != nil {
 			return nil, err
@@ -91,7 +97,8 @@ type former struct {
 	scopes   []string
 }
 
-// servingFormers lists the former kinds that answer for scopes, each scope once. Kinds that nobody can ask are left out.
+// servingFormers lists the former kinds that answer for scopes, each scope once. Kinds
+// that nobody can ask are left out.
 func (x *Index) servingFormers(ctx context.Context, scopes []string) ([]former, error) {
 	_, kinds, err := x.readKinds(ctx)
 	if err != nil || len(kinds) == 0 || x.o.Former == nil {
@@ -126,7 +133,8 @@ func (x *Index) servingFormers(ctx context.Context, scopes []string) ([]former, 
 	return list, nil
 }
 
-// retireFormers removes a scope, which is complete in the current kind, from the former ones, and drops those that are empty.
+// retireFormers removes a scope, which is complete in the current kind, from the former ones,
+// and drops those that are empty.
 func (x *Index) retireFormers(ctx context.Context, scope string) error {
 	_, kinds, err := x.readKinds(ctx)
 	if err != nil {
@@ -143,7 +151,8 @@ func (x *Index) retireFormers(ctx context.Context, scope string) error {
 			x.mu.Lock()
 			x.formers = slices.DeleteFunc(x.formers, func(k knn.Kind) bool { return k == kind })
 			x.mu.Unlock()
-			x.o.Log.Info().Str("collection", x.o.Name).Str("model", kind.Model).Int("size", kind.Size).Msg("dropped a former index")
+			x.o.Log.Info().Str("collection", x.o.Name).Str("model", kind.Model).
+				Int("size", kind.Size).Msg("dropped a former index")
 		}
 	}
 	return errors.Join(errs...)

@@ -39,12 +39,13 @@ func sameText(a, b string) bool {
 // errOther says that the model has returned vectors of another length than those that are stored.
 var errOther = errors.New("the model returns vectors of another length now")
 
-// Sync makes the index of a scope equal to docs: it embeds what is new or changed, and removes what is gone. What it has
-// stored stays if it is interrupted by ctx or an error, and the next one goes on from there. If docs ends with an error,
-// nothing is removed. see is told of the progress after each batch, from the goroutine of the caller; may be nil.
+// Sync makes the index of a scope equal to docs: it embeds what is new or changed, and removes what is gone.
+// What it has stored stays if it is interrupted by ctx or an error, and the next one goes on from there. If
+// docs ends with an error, nothing is removed. see is told of the progress after each batch, from the
+// goroutine of the caller; may be nil.
 //
-// It holds one batch of texts in memory, and the keys and hashes of the scope. The payer in ctx pays for the embeddings.
-// One Sync of a scope runs at a time; another one waits.
+// It holds one batch of texts in memory, and the keys and hashes of the scope. The payer in ctx pays for the
+// embeddings. One Sync of a scope runs at a time; another one waits.
 func (x *Index) Sync(
 	ctx context.Context, scope string, docs iter.Seq2[Doc, error], see func(Report),
 ) (Report, error) {
@@ -238,8 +239,8 @@ func (s *syncing) flushBatch(ctx context.Context) error {
 	return nil
 }
 
-// embedDocs embeds texts. If the model refuses them, it finds out which ones and skips those. If it refuses all, that is the
-// error.
+// embedDocs embeds texts. If the model refuses them, it finds out which ones and skips those. If it
+// refuses all, that is the error.
 func (s *syncing) embedDocs(ctx context.Context, docs []Doc) (good []Doc, vectors [][]float32, err error) {
 	vectors, err = s.current.embedTexts(ctx, textsOf(docs), s.kind.Size)
 	if err == nil {
@@ -273,8 +274,8 @@ func (s *syncing) embedDocs(ctx context.Context, docs []Doc) (good []Doc, vector
 	return good, vectors, nil
 }
 
-// modelAnswers reports whether the model embeds an ordinary text. If it does, what it refuses is at fault; if not, the model
-// is, and nothing is skipped because of that.
+// modelAnswers reports whether the model embeds an ordinary text. If it does, what it refuses is at fault; if not, the
+// model is, and nothing is skipped because of that.
 func (s *syncing) modelAnswers(ctx context.Context) bool {
 	_, err := s.current.askModel(ctx, []string{s.o.Name})
 	return err == nil

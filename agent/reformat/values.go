@@ -11,9 +11,9 @@ import (
 	"github.com/zephbot/zephbot/policy/redact"
 )
 
-// checkRearranged checks that every value of the corrected arguments occurs in the original ones, in whatever spelling: a
-// text or a number by its letters and digits, a boolean or null by the name of its field. A model that was told not to
-// invent values does it all the same, and an invented path or flag would be run.
+// checkRearranged checks that every value of the corrected arguments occurs in the original ones, in whatever spelling:
+// a text or a number by its letters and digits, a boolean or null by the name of its field. A model that was told not
+// to invent values does it all the same, and an invented path or flag would be run.
 func checkRearranged(written, corrected json.RawMessage) error {
 	d := json.NewDecoder(bytes.NewReader(corrected))
 	d.UseNumber()

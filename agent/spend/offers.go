@@ -60,9 +60,10 @@ func (list Offers) MostCost(u llm.Usage) float64 {
 	return most
 }
 
-// MostOf is the most USD that a call may cost, and the longest answer in tokens, whichever model gives it. A server that is
-// sent no limit of the answer may answer with all that its model can write: that is what it may cost. What counts as the
-// longest answer is what is asked for, because quotas of tokens would otherwise set aside what hardly any answer needs.
+// MostOf is the most USD that a call may cost, and the longest answer in tokens, whichever model gives it. A
+// server that is sent no limit of the answer may answer with all that its model can write: that is what it may
+// cost. What counts as the longest answer is what is asked for, because quotas of tokens would otherwise set
+// aside what hardly any answer needs.
 func (list Offers) MostOf(asked llm.Usage) (output int, usd float64) {
 	output = max(asked.Output, 0)
 	for i := range list {
@@ -87,8 +88,8 @@ type Longest struct {
 	Unlimited bool // its server is sent no limit of the answer
 }
 
-// LongestAnswers returns the answers for which the most USD are set aside, of the models whose price is known, and the most
-// tokens; nil = there is no such answer.
+// LongestAnswers returns the answers for which the most USD are set aside, of the models whose price is known, and the
+// most tokens; nil = there is no such answer.
 func (list Offers) LongestAnswers() (usd, tokens *Longest) {
 	for i := range list {
 		o := &list[i]

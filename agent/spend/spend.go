@@ -1,6 +1,7 @@
-// Package spend makes each call of a model pass the budget of the one it is made for, embeddings and transcriptions too. Features other than the turn itself (the judge, summaries, corrections, the choice of tools, servers that ask the
-// model) get a Model, an Embedder or a Transcriber of this package and never the provider below it, so none can forget
-// to pay. The payer comes with the context. A call that nobody pays for is refused.
+// Package spend makes each call of a model pass the budget of the one it is made for, embeddings and transcriptions
+// too. Features other than the turn itself (the judge, summaries, corrections, the choice of tools, servers that ask
+// the model) get a Model, an Embedder or a Transcriber of this package and never the provider below it, so none can
+// forget to pay. The payer comes with the context. A call that nobody pays for is refused.
 package spend
 
 import (
@@ -65,14 +66,16 @@ func NewModel(purpose string, provider llm.Provider) *Model {
 	return &Model{purpose: purpose, provider: provider}
 }
 
-// Chat asks the model. The most that the answer may cost is set aside before, and what it has cost is settled after, also
-// if it failed after it had begun. A call of which nobody knows how it has ended, and that had brought no text yet, has cost
-// what was set aside: it may have been read, and thought about. Errors are a *cost.Denied, cost.ErrNobody, or those of
-// llm.Provider.
+// Chat asks the model. The most that the answer may cost is set aside before, and what it has cost is settled after,
+// also if it failed after it had begun. A call of which nobody knows how it has ended, and that had brought no text
+// yet, has cost what was set aside: it may have been read, and thought about. Errors are a *cost.Denied,
+// cost.ErrNobody, or those of llm.Provider.
 func (m *Model) Chat(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	input := window.Fixed(req) + window.Messages(req.Messages)
 	most := cost.Amount{
-		Tokens: llm.Usage{Input: input, Output: req.MaxTokens}, USD: cost.UnknownUSD, Unpriced: llm.UnpricedFor(m.provider, req.Prefer),
+		Tokens:   llm.Usage{Input: input, Output: req.MaxTokens},
+		USD:      cost.UnknownUSD,
+		Unpriced: llm.UnpricedFor(m.provider, req.Prefer),
 	}
 	h, err := holdAmount(ctx, m.purpose, most)
 	if err != nil {
@@ -90,7 +93,10 @@ func (m *Model) Chat(ctx context.Context, req *llm.Request) (*llm.Response, erro
 	case err != nil:
 		h.settleHold(ctx, cost.Amount{})
 	case resp.Stop == llm.StopLength && resp.Usage.Total() == 0: // abandoned before it reported its usage
-		h.settleHold(ctx, cost.Amount{Tokens: llm.Usage{Input: input, Output: window.Tokens(resp.Text)}, USD: cost.UnknownUSD})
+		h.settleHold(ctx, cost.Amount{
+			Tokens: llm.Usage{Input: input, Output: window.Tokens(resp.Text)},
+			USD:    cost.UnknownUSD,
+		})
 	default:
 		h.settleHold(ctx, cost.Amount{Tokens: resp.Usage, USD: resp.USD})
 	}
@@ -148,7 +154,8 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 // mayHaveCost reports whether a call that failed may have cost something: not if the vendor refused it.
 func mayHaveCost(err error) bool {
 	switch llm.KindOf(err) {
-	case llm.Invalid, llm.Unauthorized, llm.NoCredit, llm.UnknownModel, llm.Region, llm.WrongAddress, llm.RateLimited, llm.TooLong:
+	case llm.Invalid, llm.Unauthorized, llm.NoCredit, llm.UnknownModel,
+		llm.Region, llm.WrongAddress, llm.RateLimited, llm.TooLong:
 		return false
 	default:
 		return true

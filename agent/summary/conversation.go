@@ -68,7 +68,11 @@ func summarizeTalk(
 	ctx context.Context, model *spend.Model, zone *time.Location, instructions, before string, talk *Talk,
 ) (string, error) {
 	req := &llm.Request{
-		System: instructions, MaxTokens: talk.MaxTokens, Prefer: talk.Prefer, Party: talk.Party, Conversation: talk.Conversation,
+		System:       instructions,
+		MaxTokens:    talk.MaxTokens,
+		Prefer:       talk.Prefer,
+		Party:        talk.Party,
+		Conversation: talk.Conversation,
 	}
 	material := func(most int) ([]llm.Message, int) {
 		text := "The conversation:\n" + WriteTranscript(talk.Entries, most, zone)

@@ -11,12 +11,12 @@ import (
 	"github.com/zephbot/zephbot/agent/window"
 )
 
-// Most characters of one text, by how much room there is. Output of tools is shortened first: what the assistant made of
-// it is in its answers.
+// Most characters of one text, by how much room there is. Output of tools is shortened first: what the
+// assistant made of it is in its answers.
 var detailLevels = []struct{ said, output int }{{8000, 1500}, {4000, 300}, {1500, 80}, {500, 0}, {200, 0}, {80, 0}}
 
-// WriteTranscript writes entries down in at most so many tokens, as window.Tokens counts them. Long texts lose their middle, then
-// the oldest entries are left out, which a line says. The days are those of a zone; nil = UTC.
+// WriteTranscript writes entries down in at most so many tokens, as window.Tokens counts them. Long texts lose their
+// middle, then the oldest entries are left out, which a line says. The days are those of a zone; nil = UTC.
 func WriteTranscript(entries []journal.Entry, tokens int, zone *time.Location) string {
 	if zone == nil {
 		zone = time.UTC
@@ -60,8 +60,8 @@ func writeEntries(entries []journal.Entry, said, output int, zone *time.Location
 	return lines
 }
 
-// describeEntry is what somebody said or did, "" = nothing that counts. Further lines of a text are indented, so that it cannot
-// imitate another speaker.
+// describeEntry is what somebody said or did, "" = nothing that counts. Further lines of a text are indented, so that
+// it cannot imitate another speaker.
 func describeEntry(e *journal.Entry, said, output int) string {
 	switch e.Kind {
 	case journal.UserEntry:
@@ -114,7 +114,8 @@ func speakerLine(who, text string, most int) string {
 
 // indentBreaks indents what follows a character that a reader may take for a line break.
 var indentBreaks = strings.NewReplacer(
-	"\r\n", "\n  ", "\n", "\n  ", "\r", "\n  ", "\v", "\n  ", "\f", "\n  ", "\u0085", "\n  ", "\u2028", "\n  ", "\u2029", "\n  ",
+	"\r\n", "\n  ", "\n", "\n  ", "\r", "\n  ", "\v", "\n  ", "\f",
+	"\n  ", "\u0085", "\n  ", "\u2028", "\n  ", "\u2029", "\n  ",
 )
 
 // cutMiddle leaves out the middle of a long text.

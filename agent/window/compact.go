@@ -8,11 +8,13 @@ import "slices"
 const (
 	Soft     = 0.50 // above it, old output of tools becomes references …
 	lowShare = 0.35 // … until everything together is below this share, or there is no more to shorten
-	Step     = 0.10 // by how much a conversation has to grow before more of its output is shortened, unless it reaches Limit
+	// by how much a conversation has to grow before more of its output is shortened, unless it reaches Limit
+	Step = 0.10
 	// floorShare is what is left when the oldest turns are dropped because there is no summary of them.
 	floorShare = 0.45
-	// outputShare is the most that one output of a tool takes: more of it is cut out of its middle, in every request alike. A
-	// request that contains more exceeds the size below which nothing is shortened, so it is never sent whole first.
+	// outputShare is the most that one output of a tool takes: more of it is cut out of its middle, in
+	// every request alike. A request that contains more exceeds the size below which nothing is shortened,
+	// so it is never sent whole first.
 	outputShare = Soft - 1.0/16
 )
 
@@ -34,9 +36,9 @@ type Plan struct {
 }
 
 // Compact decides what a request contains of a conversation, of which fixed tokens besides always belong to it. Output
-// of the newest batch of tools is not shortened to references: it stays whole, or is cut to what fits if the request would
-// otherwise exceed Limit. Only if not even the ends of all of it fit, it becomes references too. The last turn is never
-// dropped. With drop, the oldest turns are dropped once everything together exceeds High.
+// of the newest batch of tools is not shortened to references: it stays whole, or is cut to what fits if the request
+// would otherwise exceed Limit. Only if not even the ends of all of it fit, it becomes references too. The last turn is
+// never dropped. With drop, the oldest turns are dropped once everything together exceeds High.
 //
 // The pieces are taken one by one, as the conversation grew: what was decided before the last one is decided again in
 // the same way, so requests of a growing conversation begin alike until a threshold is passed. A budget of 0 means no
@@ -88,8 +90,8 @@ func (c *compaction) cutTo(i, tokens int) {
 	c.pieces[i].Size, c.cut[i] = tokens, tokens
 }
 
-// cutNewest cuts the outputs of the newest batch so that the total is small enough. The largest ones are cut, all to the
-// same size. It does nothing if their ends alone would be too much.
+// cutNewest cuts the outputs of the newest batch so that the total is small enough. The largest ones are cut, all to
+// the same size. It does nothing if their ends alone would be too much.
 func (c *compaction) cutNewest(enough int) {
 	var list []int
 	batch, room := c.pieces[len(c.pieces)-1].Batch, enough-c.total
@@ -120,8 +122,8 @@ func (c *compaction) cutNewest(enough int) {
 // shareOf is a part of the budget.
 func shareOf(budget int, of float64) int { return int(float64(budget) * of) }
 
-// roundFixed rounds the fixed part up to sixteenths of the budget, so that a tool more or less does not move the points at
-// which a conversation was compacted.
+// roundFixed rounds the fixed part up to sixteenths of the budget, so that a tool more or less does not move the points
+// at which a conversation was compacted.
 func roundFixed(fixed, budget int) int {
 	unit := max(1, budget/16)
 	return (fixed + unit - 1) / unit * unit
@@ -138,8 +140,8 @@ type compaction struct {
 	at             int // pieces before it are shortened, if they can be
 }
 
-// shortenOutput turns output into references, from the first piece up to number end, until the total is small enough. batch is
-// left whole.
+// shortenOutput turns output into references, from the first piece up to number end, until the total is
+// small enough. batch is left whole.
 func (c *compaction) shortenOutput(end, batch, enough int) {
 	for c.at = max(c.at, c.first); c.at < end && c.total > enough; c.at++ {
 		p := &c.pieces[c.at]

@@ -46,8 +46,9 @@ func countASCII[T string | []byte](text T) (n int) {
 	return n
 }
 
-// Ends returns how much of the beginning and of the end of a text has a number of tokens, half of them each: text[:head]
-// and text[tail:]. A cut goes to the end of a line where that is near, and never between a character and its marks.
+// Ends returns how much of the beginning and of the end of a text has a number of tokens, half of them
+// each: text[:head] and text[tail:]. A cut goes to the end of a line where that is near, and never
+// between a character and its marks.
 func Ends(text string, tokens int) (head, tail int) {
 	half := max(tokens, 0) / 2 * sevenths
 	for cost := 0; head < len(text); {
@@ -99,7 +100,8 @@ func joinsAt(text string, at int) bool {
 	after, _ := utf8.DecodeRuneInString(text[at:])
 	const joiner = '\u200D'
 	return before == joiner || after == joiner || before == '\r' && after == '\n' ||
-		after >= utf8.RuneSelf && (unicode.In(after, unicode.M, unicode.Variation_Selector) || after >= 0x1F3FB && after <= 0x1F3FF)
+		after >= utf8.RuneSelf &&
+			(unicode.In(after, unicode.M, unicode.Variation_Selector) || after >= 0x1F3FB && after <= 0x1F3FF)
 }
 
 // Message estimates one message.
@@ -152,8 +154,8 @@ const (
 )
 
 // Room returns how many bytes of history are read for a budget of tokens: four per token, which is more than High of
-// the budget holds, including the overhead of entries, and at least 256 KiB. Without a limit (0 or less) and at most, it
-// is 4 MiB.
+// the budget holds, including the overhead of entries, and at least 256 KiB. Without a limit (0 or
+// less) and at most, it is 4 MiB.
 func Room(budget int) int {
 	if budget <= 0 || budget > maxRoom/4 {
 		return maxRoom

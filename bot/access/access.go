@@ -50,8 +50,8 @@ type Options struct {
 	ByRole              map[Role][]string // tools of a role; a role without any has all
 	Bots                Bots
 	Guests              bool // people who are admitted may ask in chats that the bot is not in
-	// Connection asks the channel who has connected the bot to their business account by a connection, and its state; the
-	// person is "" if the channel does not know the connection. nil = there are none.
+	// Connection asks the channel who has connected the bot to their business account by a connection, and its state;
+	// the person is "" if the channel does not know the connection. nil = there are none.
 	Connection func(ctx context.Context, id string) (person, state string, err error)
 	// Private is the chat of the bot with one person; nil = admins are told nothing.
 	Private func(person string) bot.Place
@@ -143,9 +143,9 @@ func (g *Guard) toolsOf(role Role) func(tool string) bool {
 	return func(tool string) bool { return slices.Contains(list, tool) }
 }
 
-// roleOf is what the sender of a message may do: what the configuration says, or what was given in the chat where that is
-// more. A person whom the configuration admits is looked up only where it makes a difference: a plain message of theirs
-// costs no question to the store. "" = nothing.
+// roleOf is what the sender of a message may do: what the configuration says, or what was given in the chat where that
+// is more. A person whom the configuration admits is looked up only where it makes a difference: a plain message of
+// theirs costs no question to the store. "" = nothing.
 func (g *Guard) roleOf(ctx context.Context, msg *bot.Message) (Role, error) {
 	if slices.Contains(g.opts.Admins, msg.Person) {
 		return Admin, nil
@@ -172,8 +172,8 @@ func (g *Guard) roleOf(ctx context.Context, msg *bot.Message) (Role, error) {
 	return higherRole(role, e.Role), nil
 }
 
-// inAdmittedGroup reports whether a place is private or in a group that was admitted. A group that became a supergroup is known
-// by the id it had.
+// inAdmittedGroup reports whether a place is private or in a group that was admitted. A group that became a
+// supergroup is known by the id it had.
 func (g *Guard) inAdmittedGroup(ctx context.Context, place bot.Place) (bool, error) {
 	if !place.Group || containsID(g.opts.Chats, place.Chat) {
 		return true, nil
@@ -196,8 +196,8 @@ func containsID(list []string, id string) bool {
 	return slices.Contains(list, Everyone) || slices.Contains(list, id)
 }
 
-// listedPerson looks a person up in the configuration by id, then by a listed name that is pinned to this id, then by one that is still free.
-// Whoever gave up a name keeps their identity, and does not take a second one.
+// listedPerson looks a person up in the configuration by id, then by a listed name that is pinned to this id, then by
+// one that is still free. Whoever gave up a name keeps their identity, and does not take a second one.
 func (g *Guard) listedPerson(ctx context.Context, msg *bot.Message) (bool, error) {
 	if !strings.HasPrefix(msg.Person, "@") && containsID(g.opts.Users, msg.Person) {
 		return true, nil

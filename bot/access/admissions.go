@@ -35,8 +35,8 @@ func NewAdmissions(guard *Guard, lanes Lanes) *Admissions {
 	return &Admissions{guard: guard, lanes: lanes}
 }
 
-// Feature returns the commands about who may talk to the bot; d is nil where nobody is admitted in the chat. follow reads
-// what other processes have stored.
+// Feature returns the commands about who may talk to the bot; d is nil where nobody is admitted in the chat. follow
+// reads what other processes have stored.
 func (d *Admissions) Feature(words texts.Words, follow func(ctx context.Context) error) feature.Feature {
 	return feature.Feature{
 		Name: "access",
@@ -110,7 +110,10 @@ func (d *Admissions) replyWithEffect(call *turn.Call, work func() (done, error))
 	}
 	e := call.Reply(bot.Content{Text: out.text, Entities: render.Inert(out.text)})
 	e.Change.Send = append(e.Change.Send, out.effect.Change.Send...)
-	e.Change.Facts, e.Change.Lanes, e.Stop, e.Then = out.effect.Change.Facts, out.effect.Change.Lanes, out.effect.Stop, out.effect.Then
+	e.Change.Facts = out.effect.Change.Facts
+	e.Change.Lanes = out.effect.Change.Lanes
+	e.Stop = out.effect.Stop
+	e.Then = out.effect.Then
 	return e, nil
 }
 
@@ -160,7 +163,10 @@ func (d *Admissions) admitPerson(ctx context.Context, msg *bot.Message, id strin
 	if err == nil && s != nil && !known && g.opts.Private != nil { // a bot cannot begin a chat
 		to := g.opts.Private(id)
 		out.effect.Change.Send = []bot.Row{{
-			Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Content: bot.Content{Text: w.YouAreAdmitted(s.Language), Language: s.Language},
+			Session: to.SessionKey(""),
+			Place:   to,
+			Purpose: bot.Reply,
+			Content: bot.Content{Text: w.YouAreAdmitted(s.Language), Language: s.Language},
 		}}
 	}
 	return out, err
@@ -211,7 +217,13 @@ func (d *Admissions) storeEntry(msg *bot.Message, verb string, e Entry) (done, e
 		return done{}, err
 	}
 	out := done{changed: true}
-	out.effect.Change.Facts = append([]bot.Fact{f}, d.guard.auditLine(Event{Verb: verb, Entry: e, By: msg.Caller, Place: msg.Place, ID: msg.ID})...)
+	out.effect.Change.Facts = append([]bot.Fact{f}, d.guard.auditLine(Event{
+		Verb:  verb,
+		Entry: e,
+		By:    msg.Caller,
+		Place: msg.Place,
+		ID:    msg.ID,
+	})...)
 	out.effect.Then = func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
 		err := d.guard.Follow(ctx)
 		if d.guard.opts.Record != nil {
@@ -288,5 +300,13 @@ func (d *Admissions) endWork(ctx context.Context, place bot.Place, e Entry, effe
 
 // displayedPerson converts an entry for display.
 func displayedPerson(e Entry) texts.Person {
-	return texts.Person{ID: e.ID, Group: e.Group, Name: e.Name, Role: string(e.Role), By: e.ByName, ByCode: e.By == "", At: e.At}
+	return texts.Person{
+		ID:     e.ID,
+		Group:  e.Group,
+		Name:   e.Name,
+		Role:   string(e.Role),
+		By:     e.ByName,
+		ByCode: e.By == "",
+		At:     e.At,
+	}
 }

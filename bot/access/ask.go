@@ -70,10 +70,12 @@ func (g *Guard) refuseGroup(ctx context.Context, msg *bot.Message) (turn.Verdict
 	return v, err
 }
 
-// tellAdmins has the admins told of a person or group that is not admitted: who it is and nothing of what they wrote, once in
-// strangerOnce, and of no more than MostStrangers in that time. The Change is refused with ErrConflict if they were told of
-// somebody else meanwhile.
-func (g *Guard) tellAdmins(ctx context.Context, place bot.Place, id string, s stranger, verb string) (bot.Change, error) {
+// tellAdmins has the admins told of a person or group that is not admitted: who it is and nothing of what they wrote,
+// once in strangerOnce, and of no more than MostStrangers in that time. The Change is refused with ErrConflict if they
+// were told of somebody else meanwhile.
+func (g *Guard) tellAdmins(
+	ctx context.Context, place bot.Place, id string, s stranger, verb string,
+) (bot.Change, error) {
 	if g.opts.Private == nil {
 		return bot.Change{}, nil
 	}
@@ -164,7 +166,10 @@ func (g *Guard) pinName(ctx context.Context, msg *bot.Message, name string) (bot
 	for _, admin := range admins {
 		to := g.opts.Private(admin)
 		change.Send = append(change.Send, bot.Row{
-			Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: "pinned/" + g.nameKey(name) + "/" + msg.Person + "/" + admin,
+			Session: to.SessionKey(""),
+			Place:   to,
+			Purpose: bot.Reply,
+			Key:     "pinned/" + g.nameKey(name) + "/" + msg.Person + "/" + admin,
 			Content: bot.Content{Text: text, Entities: render.Inert(text)},
 		})
 	}

@@ -19,8 +19,8 @@ type Bots struct {
 	Depth   int      // messages of bots in a row, in one chat, that are answered; 0 = none
 }
 
-// Two bots that answer each other would never stop. Of one bot in one chat so many messages are answered in a time, then
-// none for as long; and of all bots in a chat only so many in a row, until a person says something.
+// Two bots that answer each other would never stop. Of one bot in one chat so many messages are answered in a time,
+// then none for as long; and of all bots in a chat only so many in a row, until a person says something.
 const (
 	pairBucket    = "bot_pair"
 	silenceBucket = "bot_silence"
@@ -35,9 +35,10 @@ const (
 func (g *Guard) otherBot(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
 	o := g.opts.Bots
 	byName := "@" + strings.ToLower(msg.Username)
-	allowed := len(o.Allowed) == 0 || slices.Contains(o.Allowed, Everyone) || slices.ContainsFunc(o.Allowed, func(a string) bool {
-		return a == msg.Person || msg.Username != "" && strings.ToLower(a) == byName
-	})
+	allowed := len(o.Allowed) == 0 || slices.Contains(o.Allowed, Everyone) ||
+		slices.ContainsFunc(o.Allowed, func(a string) bool {
+			return a == msg.Person || msg.Username != "" && strings.ToLower(a) == byName
+		})
 	if !o.On || !allowed || msg.Kind != bot.Text {
 		return turn.Verdict{Reason: "bot not in telegram.allowed_bots"}, nil
 	}
@@ -82,9 +83,11 @@ func (g *Guard) endBotChain(ctx context.Context, msg *bot.Message) error {
 	return nil
 }
 
-// takeSlot takes one of n places below a prefix for a message, and says how many are left; below 0 there was none. Only one
-// message has a place, whichever process reads it, and one that is read again keeps its own.
-func (g *Guard) takeSlot(ctx context.Context, bucket, prefix string, n int, id string, lasts time.Duration) (left int, err error) {
+// takeSlot takes one of n places below a prefix for a message, and says how many are left; below 0 there was none. Only
+// one message has a place, whichever process reads it, and one that is read again keeps its own.
+func (g *Guard) takeSlot(
+	ctx context.Context, bucket, prefix string, n int, id string, lasts time.Duration,
+) (left int, err error) {
 	taken, err := g.store.FactsOf(ctx, bucket, prefix, g.now())
 	if err != nil {
 		return 0, fmt.Errorf("read %s: %w", bucket, err)

@@ -66,8 +66,9 @@ func Buckets() []bot.BucketRule {
 		},
 		{
 			Bucket: toldBucket,
-			About:  "a random word that changes when admins are told of somebody who wants to be admitted; kept for 30 days",
-			Found:  "no person",
+			About: "a random word that changes when admins are told of somebody who wants to be admitted; " +
+				"kept for 30 days",
+			Found: "no person",
 		},
 		{
 			Bucket: codeBucket,

@@ -31,8 +31,8 @@ func (a account) fact(place bot.Place, connection string) (bot.Fact, error) {
 	return bot.Fact{Bucket: businessBucket, Key: businessKey(place, connection), Value: string(value)}, nil
 }
 
-// recordConnection records that a person has connected the bot to their business account, or disconnected it, and tells them
-// what follows.
+// recordConnection records that a person has connected the bot to their business account, or disconnected
+// it, and tells them what follows.
 func (g *Guard) recordConnection(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
 	v := turn.Verdict{Reason: "a business account: " + msg.Status}
 	role, err := g.roleOf(ctx, msg)
@@ -52,8 +52,8 @@ func (g *Guard) recordConnection(ctx context.Context, msg *bot.Message) (turn.Ve
 	return v, nil
 }
 
-// admitToBusiness decides about a message in a chat of a business account. It is answered if the account's owner is admitted.
-// The owner pays. The sender, whom the bot does not know, has no tools.
+// admitToBusiness decides about a message in a chat of a business account. It is answered if the account's owner is
+// admitted. The owner pays. The sender, whom the bot does not know, has no tools.
 func (g *Guard) admitToBusiness(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
 	if msg.Kind != bot.Text || msg.Caller == "" {
 		return turn.Verdict{Reason: "not a message of a person"}, nil

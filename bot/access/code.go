@@ -74,9 +74,17 @@ func (g *Guard) Offer(ctx context.Context, owner, shown string) (code string, er
 	}
 	if len(admins) == 0 {
 		code = NewCode()
-		change.Facts = append(change.Facts, bot.Fact{Bucket: codeBucket, Key: personKey(place, owner), Value: CodeHash(code)})
+		change.Facts = append(change.Facts, bot.Fact{
+			Bucket: codeBucket,
+			Key:    personKey(place, owner),
+			Value:  CodeHash(code),
+		})
 		if shown != "" {
-			change.Facts = append(change.Facts, bot.Fact{Bucket: codeBucket, Key: personKey(place, "shown/"+owner), Value: shown})
+			change.Facts = append(change.Facts, bot.Fact{
+				Bucket: codeBucket,
+				Key:    personKey(place, "shown/"+owner),
+				Value:  shown,
+			})
 		}
 	}
 	if len(change.Facts) == 0 {
@@ -106,8 +114,8 @@ func CodeHash(code string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// redeemCode makes the sender of /start CODE the first admin. tried is false when no code is valid: the message is one like
-// any other then.
+// redeemCode makes the sender of /start CODE the first admin. tried is false when no code is valid: the
+// message is one like any other then.
 func (g *Guard) redeemCode(ctx context.Context, msg *bot.Message, code string) (v turn.Verdict, tried bool, err error) {
 	codes, err := g.validCodes(ctx, msg.Place)
 	if err != nil || len(codes) == 0 {
@@ -118,7 +126,11 @@ func (g *Guard) redeemCode(ctx context.Context, msg *bot.Message, code string) (
 		return turn.Verdict{}, true, err
 	}
 	if left < 0 {
-		return turn.Verdict{Reason: "too many wrong codes", Reply: g.words.CodeTooOften(msg.Language), Once: "code/" + msg.Caller}, true, nil
+		return turn.Verdict{
+			Reason: "too many wrong codes",
+			Reply:  g.words.CodeTooOften(msg.Language),
+			Once:   "code/" + msg.Caller,
+		}, true, nil
 	}
 	right := 0
 	for _, f := range codes {
@@ -178,7 +190,13 @@ func (g *Guard) storeFirstAdmin(ctx context.Context, msg *bot.Message, codes []b
 	for _, code := range codes {
 		change.Facts = append(change.Facts, bot.Fact{Bucket: code.Bucket, Key: code.Key})
 	}
-	change.Facts = append(change.Facts, g.auditLine(Event{Verb: "admit", Entry: e, By: msg.Caller, Place: msg.Place, ID: msg.ID})...)
+	change.Facts = append(change.Facts, g.auditLine(Event{
+		Verb:  "admit",
+		Entry: e,
+		By:    msg.Caller,
+		Place: msg.Place,
+		ID:    msg.ID,
+	})...)
 	if _, err := g.store.Apply(ctx, &change); err != nil {
 		return fmt.Errorf("store the first admin: %w", err)
 	}

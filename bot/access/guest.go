@@ -7,9 +7,9 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
-// admitGuest decides about a question in a chat that the bot is not in. Only people who are admitted are answered there, with
-// the tools of a user, and nobody is an admin. A stranger is not told anything: everybody in any chat can mention the
-// bot, and each answer is a message in that chat.
+// admitGuest decides about a question in a chat that the bot is not in. Only people who are admitted are answered
+// there, with the tools of a user, and nobody is an admin. A stranger is not told anything: everybody in any chat can
+// mention the bot, and each answer is a message in that chat.
 func (g *Guard) admitGuest(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
 	switch {
 	case !g.opts.Guests:

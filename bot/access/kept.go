@@ -12,8 +12,8 @@ import (
 // shownName is the file in the state directory with the hash of the code that setup has shown.
 const shownName = "first-admin"
 
-// KeepCode stores the hash of a code that setup has shown, so that a service that is started with the configuration makes
-// the person who sends it the first admin.
+// KeepCode stores the hash of a code that setup has shown, so that a service that is started with the configuration
+// makes the person who sends it the first admin.
 func KeepCode(dir, code string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("keep the code: %w", err)

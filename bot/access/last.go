@@ -17,14 +17,15 @@ const adminsBucket = "admins"
 // errLastAdmin refuses to take the rights of the only admin away.
 var errLastAdmin = errors.New("nobody else is an admin")
 
-// fewerAdmins checks that an admin remains if a person loses a role, and returns the fact that the Change has to contain;
-// nil = none. Admins by the configuration always remain.
+// fewerAdmins checks that an admin remains if a person loses a role, and returns the fact that the Change has to
+// contain; nil = none. Admins by the configuration always remain.
 func (d *Admissions) fewerAdmins(ctx context.Context, msg *bot.Message, id string, role Role) (*bot.Fact, error) {
 	if role != Admin || slices.Contains(d.guard.opts.Admins, id) {
 		return nil, nil //nolint:nilnil // nothing has to be checked
 	}
 	f := bot.Fact{Bucket: adminsBucket, Key: personKey(msg.Place, ""), Value: msg.ID}
-	was, err := d.guard.store.Fact(ctx, f.Bucket, f.Key, d.guard.now()) // before the list is read: what changes after it is noticed
+	// before the list is read: what changes after it is noticed
+	was, err := d.guard.store.Fact(ctx, f.Bucket, f.Key, d.guard.now())
 	if f.Was = &was; err != nil {
 		return nil, fmt.Errorf("read who is an admin: %w", err)
 	}

@@ -142,7 +142,9 @@ func (d *Admissions) listPage(ctx context.Context, msg *bot.Message, page int, n
 	for i, e := range part {
 		list.Page = append(list.Page, displayedPerson(e))
 		content.Buttons = append(content.Buttons, []bot.Button{{
-			Label: w.RemoveButton(language, from+i+1, displayedPerson(e)), Data: Prefix + ":" + pressRemove + ":" + e.ID + ":" + strconv.Itoa(page), Style: "danger",
+			Label: w.RemoveButton(language, from+i+1, displayedPerson(e)),
+			Data:  Prefix + ":" + pressRemove + ":" + e.ID + ":" + strconv.Itoa(page),
+			Style: "danger",
 		}})
 	}
 	var turns []bot.Button

@@ -203,8 +203,8 @@ func (g *Guard) Operators() []string {
 	return ids
 }
 
-// configuredRole returns the role that the configuration gives a person, and the key that does so; "" = no entry by name or
-// id. A list that admits everybody names nobody.
+// configuredRole returns the role that the configuration gives a person, and the key that does so; "" = no entry by
+// name or id. A list that admits everybody names nobody.
 func (g *Guard) configuredRole(ctx context.Context, id string) (role Role, key string, err error) {
 	switch {
 	case slices.Contains(g.opts.Admins, id):

@@ -1,7 +1,7 @@
-// Package acp is the channel of `zephbot acp`: an editor that speaks the Agent Client Protocol over stdin and stdout. Its
-// conversations use the same inbox, lanes, journal and outbox as every other channel, and their calls the same chain.
-// What the editor runs itself (commands in its terminal, texts of its buffers) replaces the last step of a call, after
-// the policy, the approval and the audit.
+// Package acp is the channel of `zephbot acp`: an editor that speaks the Agent Client Protocol over stdin and stdout.
+// Its conversations use the same inbox, lanes, journal and outbox as every other channel, and their calls the same
+// chain. What the editor runs itself (commands in its terminal, texts of its buffers) replaces the last step of a call,
+// after the policy, the approval and the audit.
 package acp
 
 import (
@@ -61,7 +61,9 @@ type Backend struct {
 	Accept func(ctx context.Context, raws []turn.Raw) error // stores arrivals durably
 	Tools  tools.Set
 	// Through returns the file tools that work through the functions that are not nil (file.Through).
-	Through func(read func(ctx context.Context, path string) (string, error), write func(ctx context.Context, path, text string) error) ([]tools.Tool, error)
+	Through func(read func(
+		ctx context.Context, path string,
+	) (string, error), write func(ctx context.Context, path, text string) error) ([]tools.Tool, error)
 	// Held: commands may run in the kernel sandbox only, and so not in the editor's terminal.
 	Held    bool
 	Servers Servers
@@ -105,7 +107,11 @@ func Serve(ctx context.Context, o Options) error {
 	defer end()
 	defer context.AfterFunc(ctx, end)()
 	s := &server{
-		opts: o, life: life, projects: map[string]*Project{}, sessions: map[string]*session{}, resting: map[string]params{},
+		opts:     o,
+		life:     life,
+		projects: map[string]*Project{},
+		sessions: map[string]*session{},
+		resting:  map[string]params{},
 		turnover: make(chan struct{}, 1),
 	}
 	if s.opts.Timeout == 0 {
@@ -187,7 +193,8 @@ func (s *server) editorCapabilities() sdk.ClientCapabilities {
 // recoverPanic turns a panic of a method into an error: one bad request must not end the others.
 func (s *server) recoverPanic(err *error) {
 	if p := recover(); p != nil {
-		s.opts.Log.Error().Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("a request of the editor failed")
+		s.opts.Log.Error().Str("panic", fmt.Sprint(p)).
+			Bytes("stack", debug.Stack()).Msg("a request of the editor failed")
 		*err = sdk.NewInternalError(map[string]any{"error": "an internal error; the log has more"})
 	}
 }

@@ -55,7 +55,8 @@ func (e shower) Execute(ctx context.Context, call *tools.Call) (*tools.Result, e
 	return result, err
 }
 
-// callID returns the id by which an editor knows a call: the same one each time the call is shown, also after a restart.
+// callID returns the id by which an editor knows a call: the same one each time the call
+// is shown, also after a restart.
 func (s *session) callID(call string) sdk.ToolCallId {
 	return sdk.ToolCallId(uuid.NewSHA1(uuid.NameSpaceURL, []byte(s.id+"/"+call)).String())
 }
@@ -91,7 +92,9 @@ func (s *session) showCall(ctx context.Context, call *tools.Call, status sdk.Too
 }
 
 // startUpdate is the first notification about a call.
-func (s *session) startUpdate(call *tools.Call, status sdk.ToolCallStatus, content []sdk.ToolCallContent) sdk.SessionUpdate {
+func (s *session) startUpdate(
+	call *tools.Call, status sdk.ToolCallStatus, content []sdk.ToolCallContent,
+) sdk.SessionUpdate {
 	return sdk.StartToolCall(s.callID(call.ID), s.callTitle(call), func(u *sdk.SessionUpdateToolCall) {
 		u.Kind, u.Status, u.Content = callKind(call.Def.Stated()), status, content
 		u.Locations, u.RawInput = callLocations(call), s.callInput(call.Args)
@@ -137,8 +140,8 @@ func cutText(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "\n…"
 }
 
-// callKind returns the kind of a call (seed 003, ACP tool notifications: bash, shell = execute; read; write, edit = edit;
-// search, grep, find = search; web_scrape, fetch = fetch; everything else = other).
+// callKind returns the kind of a call (seed 003, ACP tool notifications: bash, shell = execute; read; write, edit =
+// edit; search, grep, find = search; web_scrape, fetch = fetch; everything else = other).
 func callKind(says act.Statement) sdk.ToolKind {
 	if says.Act == act.ReadsWeb && says.Verb == act.Read {
 		return sdk.ToolKindFetch
@@ -222,7 +225,8 @@ func callLocations(call *tools.Call) []sdk.ToolCallLocation {
 	var at struct {
 		Offset int `json:"offset"`
 	}
-	if call.Def.Stated().Act == act.ReadsFile && len(list) == 1 && json.Unmarshal(call.Args, &at) == nil && at.Offset > 0 {
+	if call.Def.Stated().Act == act.ReadsFile && len(list) == 1 &&
+		json.Unmarshal(call.Args, &at) == nil && at.Offset > 0 {
 		line := at.Offset + 1
 		list[0].Line = &line
 	}
@@ -230,7 +234,9 @@ func callLocations(call *tools.Call) []sdk.ToolCallLocation {
 }
 
 // callDiffs returns what an edit changes, without credentials; nil = the call is none.
-func (s *session) callDiffs(ctx context.Context, verb act.Verb, path string, args json.RawMessage) []sdk.ToolCallContent {
+func (s *session) callDiffs(
+	ctx context.Context, verb act.Verb, path string, args json.RawMessage,
+) []sdk.ToolCallContent {
 	var in struct {
 		Old     *string `json:"old_string"`
 		New     *string `json:"new_string"`

@@ -26,7 +26,8 @@ const kindResource = "resource"
 // maxResource is how many bytes of such a text the model is shown.
 const maxResource = 32 << 10
 
-// readBlocks makes a message of the blocks of a prompt. Contents that are not text are stored first: the message names them.
+// readBlocks makes a message of the blocks of a prompt. Contents that are not text are stored
+// first: the message names them.
 func (s *session) readBlocks(ctx context.Context, id string, blocks []sdk.ContentBlock) (bot.Message, error) {
 	m := s.newMessage(id)
 	var said []string
@@ -75,7 +76,11 @@ func (s *session) linkText(l *sdk.ContentBlockResourceLink) string {
 func (s *session) storeBlock(ctx context.Context, b *sdk.ContentBlock) (bot.Attachment, error) {
 	switch {
 	case b.Image != nil:
-		return s.storeEncoded(ctx, bot.Attachment{Kind: bot.Photo, MIME: b.Image.MimeType, Name: nameOf(textOf(b.Image.Uri))}, b.Image.Data)
+		return s.storeEncoded(ctx, bot.Attachment{
+			Kind: bot.Photo,
+			MIME: b.Image.MimeType,
+			Name: nameOf(textOf(b.Image.Uri)),
+		}, b.Image.Data)
 	case b.Audio != nil:
 		return s.storeEncoded(ctx, bot.Attachment{Kind: bot.Audio, MIME: b.Audio.MimeType}, b.Audio.Data)
 	case b.Resource != nil && b.Resource.Resource.TextResourceContents != nil:
@@ -157,7 +162,9 @@ type receiver struct {
 }
 
 // Receive returns what reads attachments of editors. wrap fences the texts of strangers (mark.Marker.Wrap).
-func (p *Project) Receive(next turn.Attachments, wrap func(from source.Source, text string) (string, []string)) turn.Attachments {
+func (p *Project) Receive(
+	next turn.Attachments, wrap func(from source.Source, text string) (string, []string),
+) turn.Attachments {
 	return receiver{project: p, next: next, wrap: wrap}
 }
 
@@ -191,7 +198,8 @@ func (r receiver) Receive(ctx context.Context, sent *turn.Sent) (turn.Received, 
 	return got, err
 }
 
-// readResource returns a text that came with a prompt, between the marks of texts of strangers. Its only error is that of ctx.
+// readResource returns a text that came with a prompt, between the marks of texts of strangers.
+// Its only error is that of ctx.
 func (r receiver) readResource(ctx context.Context, a *bot.Attachment) (part llm.Part, rules []string, err error) {
 	line := fmt.Sprintf("[the editor sent the text of %q]", a.Name)
 	content, err := r.project.Fetch(ctx, a.ID)

@@ -28,12 +28,14 @@ func (p *Project) Elicit(ctx context.Context, e mcp.Elicitation) (mcp.Answer, er
 	defer end()
 	defer context.AfterFunc(s.server.life, end)()
 	call := s.callID(e.Call)
-	resp, err := s.server.conn.UnstableCreateElicitation(ctx, sdk.UnstableCreateElicitationRequest{Form: &sdk.UnstableCreateElicitationForm{
-		// The library has no field for the session.
-		Meta:    map[string]any{"sessionId": s.id, "toolCallId": string(call)},
-		Message: "The MCP server " + e.Server + " asks (" + e.Tool + "): " + e.Form.Message, Mode: "form",
-		RequestedSchema: formSchema(e.Form.Fields),
-	}})
+	resp, err := s.server.conn.UnstableCreateElicitation(ctx, sdk.UnstableCreateElicitationRequest{
+		Form: &sdk.UnstableCreateElicitationForm{
+			// The library has no field for the session.
+			Meta:    map[string]any{"sessionId": s.id, "toolCallId": string(call)},
+			Message: "The MCP server " + e.Server + " asks (" + e.Tool + "): " + e.Form.Message, Mode: "form",
+			RequestedSchema: formSchema(e.Form.Fields),
+		},
+	})
 	switch {
 	case err != nil:
 		return mcp.Answer{}, err
@@ -85,7 +87,12 @@ func fieldSchema(f *content.Field) map[string]any {
 	case content.Multi:
 		p["type"], p["items"] = "array", map[string]any{"anyOf": choices}
 	}
-	for key, n := range map[string]*int{"minLength": f.MinLength, "maxLength": f.MaxLength, "minItems": f.MinItems, "maxItems": f.MaxItems} {
+	for key, n := range map[string]*int{
+		"minLength": f.MinLength,
+		"maxLength": f.MaxLength,
+		"minItems":  f.MinItems,
+		"maxItems":  f.MaxItems,
+	} {
 		if n != nil {
 			p[key] = *n
 		}

@@ -26,7 +26,9 @@ func (s *server) Initialize(_ context.Context, req sdk.InitializeRequest) (resp 
 			PromptCapabilities: sdk.PromptCapabilities{Image: true, Audio: true, EmbeddedContext: true},
 			McpCapabilities:    sdk.McpCapabilities{Http: true},
 			SessionCapabilities: sdk.SessionCapabilities{
-				List: &sdk.SessionListCapabilities{}, Close: &sdk.SessionCloseCapabilities{}, Resume: &sdk.SessionResumeCapabilities{},
+				List:   &sdk.SessionListCapabilities{},
+				Close:  &sdk.SessionCloseCapabilities{},
+				Resume: &sdk.SessionResumeCapabilities{},
 			},
 		},
 	}, nil
@@ -34,7 +36,9 @@ func (s *server) Initialize(_ context.Context, req sdk.InitializeRequest) (resp 
 
 // Authenticate implements sdk.Agent: who can start this program may use it.
 func (*server) Authenticate(context.Context, sdk.AuthenticateRequest) (sdk.AuthenticateResponse, error) {
-	return sdk.AuthenticateResponse{}, wrongRequest("there is nothing to sign in to: keys of models are in the configuration")
+	return sdk.AuthenticateResponse{}, wrongRequest(
+		"there is nothing to sign in to: keys of models are in the configuration",
+	)
 }
 
 // NewSession implements sdk.Agent.
@@ -49,7 +53,9 @@ func (s *server) NewSession(ctx context.Context, req sdk.NewSessionRequest) (res
 }
 
 // LoadSession implements sdk.AgentLoader: what was said is shown again, and the conversation goes on.
-func (s *server) LoadSession(ctx context.Context, req sdk.LoadSessionRequest) (resp sdk.LoadSessionResponse, err error) {
+func (s *server) LoadSession(
+	ctx context.Context, req sdk.LoadSessionRequest,
+) (resp sdk.LoadSessionResponse, err error) {
 	defer s.recoverPanic(&err)
 	sess, err := s.openSession(ctx, string(req.SessionId), params{dir: req.Cwd, servers: req.McpServers}, false)
 	if err != nil {
@@ -62,7 +68,9 @@ func (s *server) LoadSession(ctx context.Context, req sdk.LoadSessionRequest) (r
 }
 
 // ResumeSession implements sdk.Agent: like LoadSession, without showing anything.
-func (s *server) ResumeSession(ctx context.Context, req sdk.ResumeSessionRequest) (resp sdk.ResumeSessionResponse, err error) {
+func (s *server) ResumeSession(
+	ctx context.Context, req sdk.ResumeSessionRequest,
+) (resp sdk.ResumeSessionResponse, err error) {
 	defer s.recoverPanic(&err)
 	sess, err := s.openSession(ctx, string(req.SessionId), params{dir: req.Cwd, servers: req.McpServers}, false)
 	if err != nil {
@@ -72,7 +80,9 @@ func (s *server) ResumeSession(ctx context.Context, req sdk.ResumeSessionRequest
 }
 
 // ListSessions implements sdk.Agent: those of a directory, or of all directories that are open, newest first.
-func (s *server) ListSessions(ctx context.Context, req sdk.ListSessionsRequest) (resp sdk.ListSessionsResponse, err error) {
+func (s *server) ListSessions(
+	ctx context.Context, req sdk.ListSessionsRequest,
+) (resp sdk.ListSessionsResponse, err error) {
 	defer s.recoverPanic(&err)
 	resp.Sessions = []sdk.SessionInfo{}
 	var projects []*Project
@@ -112,7 +122,9 @@ func cmpText(a, b *string) int {
 }
 
 // CloseSession implements sdk.Agent. The conversation stays stored.
-func (s *server) CloseSession(ctx context.Context, req sdk.CloseSessionRequest) (resp sdk.CloseSessionResponse, err error) {
+func (s *server) CloseSession(
+	ctx context.Context, req sdk.CloseSessionRequest,
+) (resp sdk.CloseSessionResponse, err error) {
 	defer s.recoverPanic(&err)
 	leave, err := s.enterSessions(ctx)
 	if err != nil {
@@ -129,7 +141,9 @@ func (s *server) CloseSession(ctx context.Context, req sdk.CloseSessionRequest) 
 }
 
 // SetSessionMode implements sdk.Agent.
-func (s *server) SetSessionMode(ctx context.Context, req sdk.SetSessionModeRequest) (resp sdk.SetSessionModeResponse, err error) {
+func (s *server) SetSessionMode(
+	ctx context.Context, req sdk.SetSessionModeRequest,
+) (resp sdk.SetSessionModeResponse, err error) {
 	defer s.recoverPanic(&err)
 	sess, err := s.sessionOf(ctx, string(req.SessionId))
 	if err != nil {
@@ -139,7 +153,9 @@ func (s *server) SetSessionMode(ctx context.Context, req sdk.SetSessionModeReque
 }
 
 // SetSessionConfigOption implements sdk.Agent: there are none besides the modes.
-func (*server) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOptionRequest) (sdk.SetSessionConfigOptionResponse, error) {
+func (*server) SetSessionConfigOption(
+	context.Context, sdk.SetSessionConfigOptionRequest,
+) (sdk.SetSessionConfigOptionResponse, error) {
 	return sdk.SetSessionConfigOptionResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionSetConfigOption)
 }
 

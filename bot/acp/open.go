@@ -92,7 +92,9 @@ func (s *server) findOpen(id string) (*session, error) {
 	}
 	return nil, &sdk.RequestError{
 		Code: -32002, Message: "Resource not found",
-		Data: map[string]any{"error": fmt.Sprintf("session %q is not open: begin one with session/new or session/load", id)},
+		Data: map[string]any{
+			"error": fmt.Sprintf("session %q is not open: begin one with session/new or session/load", id),
+		},
 	}
 }
 
@@ -153,7 +155,11 @@ func (s *server) makeRoom() error {
 		case n < maxSessions:
 			return nil
 		case oldest == nil:
-			return sdk.NewInvalidRequest(map[string]any{"error": fmt.Sprintf("%d sessions are at work, and no more than %d may be open: end one first", n, maxSessions)})
+			return sdk.NewInvalidRequest(map[string]any{
+				"error": fmt.Sprintf(
+					"%d sessions are at work, and no more than %d may be open: end one first", n, maxSessions,
+				),
+			})
 		}
 		s.restSession(oldest, unused) // another one is looked for if it was used meanwhile
 	}
@@ -179,8 +185,8 @@ func (s *server) closeIdle(before time.Time) {
 	}
 }
 
-// restSession closes a session in such a way that its next prompt opens it again, unless it was used since it was found idle.
-// The caller holds turnover.
+// restSession closes a session in such a way that its next prompt opens it again, unless it was used since it was found
+// idle. The caller holds turnover.
 func (s *server) restSession(sess *session, since time.Time) {
 	if !sess.retireIdle(since) {
 		return

@@ -67,7 +67,9 @@ func editorRefusal(what string, err error) error {
 		reason = "it did not answer in time"
 	}
 	return &tools.Error{
-		Category: tools.PermanentFailure, Message: "the editor could not " + what + ": " + shortLine(strings.Join(strings.Fields(reason), " ")), Err: err,
+		Category: tools.PermanentFailure,
+		Message:  "the editor could not " + what + ": " + shortLine(strings.Join(strings.Fields(reason), " ")),
+		Err:      err,
 	}
 }
 
@@ -82,7 +84,9 @@ func (s *session) readText(ctx context.Context, path string) (string, error) {
 	case err != nil:
 		return "", editorRefusal("read the file", err)
 	case len(resp.Content) > fileBytes:
-		return "", editorRefusal("read the file", fmt.Errorf("it has %d bytes, more than %d", len(resp.Content), fileBytes))
+		return "", editorRefusal(
+			"read the file", fmt.Errorf("it has %d bytes, more than %d", len(resp.Content), fileBytes),
+		)
 	}
 	return resp.Content, nil
 }
@@ -91,7 +95,11 @@ func (s *session) readText(ctx context.Context, path string) (string, error) {
 func (s *session) writeText(ctx context.Context, path, text string) error {
 	wait, done := context.WithTimeout(ctx, replyTime)
 	defer done()
-	_, err := s.server.conn.WriteTextFile(wait, sdk.WriteTextFileRequest{SessionId: sdk.SessionId(s.id), Path: path, Content: text})
+	_, err := s.server.conn.WriteTextFile(wait, sdk.WriteTextFileRequest{
+		SessionId: sdk.SessionId(s.id),
+		Path:      path,
+		Content:   text,
+	})
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -101,7 +109,8 @@ func (s *session) writeText(ctx context.Context, path, text string) error {
 	return nil
 }
 
-// readBefore returns a file as it is before it is written; ok is false if there is none, or if it is too long to be shown.
+// readBefore returns a file as it is before it is written; ok is false if there is none, or
+// if it is too long to be shown.
 func (s *session) readBefore(ctx context.Context, path string) (text string, ok bool) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > beforeBytes {
@@ -125,9 +134,12 @@ func (s *session) readBefore(ctx context.Context, path string) (text string, ok 
 func (s *session) inTerminal(base tools.Tool) tools.Tool {
 	t := base
 	t.Definition.Outside = true
-	t.Definition.Description = fmt.Sprintf("Execute a bash command in the project's directory, in a terminal of the person's editor. It has %s, "+
-		"then it is stopped; nobody types into it. With background=true it runs outside the editor, returns at once, and its output comes with a later message.",
-		s.server.opts.Timeout)
+	t.Definition.Description = fmt.Sprintf(
+		"Execute a bash command in the project's directory, in a terminal of the person's editor. It has %s, "+
+			"then it is stopped; nobody types into it. With background=true it runs outside the editor, returns at "+
+			"once, and its output comes with a later message.",
+		s.server.opts.Timeout,
+	)
 	t.Describe = func(ctx context.Context, call *tools.Call) (tools.Subject, error) {
 		subject, err := base.Describe(ctx, call)
 		if !inBackground(call) {
@@ -167,7 +179,11 @@ func (s *session) runInTerminal(ctx context.Context, call *tools.Call) (*tools.R
 	conn, id := s.server.conn, sdk.SessionId(s.id)
 	began := s.server.opts.Now()
 	terminal, err := s.openTerminal(ctx, sdk.CreateTerminalRequest{
-		SessionId: id, Command: "bash", Args: []string{"--noprofile", "--norc", "-c", in.Command}, Cwd: &dir, OutputByteLimit: &limit,
+		SessionId:       id,
+		Command:         "bash",
+		Args:            []string{"--noprofile", "--norc", "-c", in.Command},
+		Cwd:             &dir,
+		OutputByteLimit: &limit,
 	})
 	if err != nil {
 		return nil, err
@@ -175,7 +191,8 @@ func (s *session) runInTerminal(ctx context.Context, call *tools.Call) (*tools.R
 	defer func() {
 		ending, ended := context.WithTimeout(context.WithoutCancel(ctx), replyTime)
 		defer ended()
-		_, _ = conn.ReleaseTerminal(ending, sdk.ReleaseTerminalRequest{SessionId: id, TerminalId: terminal}) // it is the editor's
+		// it is the editor's
+		_, _ = conn.ReleaseTerminal(ending, sdk.ReleaseTerminalRequest{SessionId: id, TerminalId: terminal})
 	}()
 	s.noteTerminal(call.ID, terminal)
 	waiting, waited := context.WithTimeout(ctx, s.server.opts.Timeout)
@@ -188,13 +205,19 @@ func (s *session) runInTerminal(ctx context.Context, call *tools.Call) (*tools.R
 	after, done := context.WithTimeout(context.WithoutCancel(ctx), replyTime)
 	defer done()
 	if late {
-		_, _ = conn.KillTerminal(after, sdk.KillTerminalRequest{SessionId: id, TerminalId: terminal}) // releasing it kills, too
+		// releasing it kills, too
+		_, _ = conn.KillTerminal(after, sdk.KillTerminalRequest{SessionId: id, TerminalId: terminal})
 	}
 	out, err := conn.TerminalOutput(after, sdk.TerminalOutputRequest{SessionId: id, TerminalId: terminal})
 	if err != nil && !late {
 		return nil, editorRefusal("give the output of the command", err)
 	}
-	r := run{output: strings.ToValidUTF8(out.Output, "\uFFFD"), truncated: out.Truncated, code: exit.ExitCode, took: s.server.opts.Now().Sub(began)}
+	r := run{
+		output:    strings.ToValidUTF8(out.Output, "\uFFFD"),
+		truncated: out.Truncated,
+		code:      exit.ExitCode,
+		took:      s.server.opts.Now().Sub(began),
+	}
 	if exit.Signal != nil {
 		r.signal = *exit.Signal
 	}
@@ -210,8 +233,8 @@ func (s *session) runInTerminal(ctx context.Context, call *tools.Call) (*tools.R
 	return r.resultOf(call), nil
 }
 
-// openTerminal opens a terminal and returns its id. It waits for a limited time, also if ctx ends: a terminal that is being
-// opened has to be known, so that it can be ended. One that is opened later is ended at once.
+// openTerminal opens a terminal and returns its id. It waits for a limited time, also if ctx ends: a terminal that is
+// being opened has to be known, so that it can be ended. One that is opened later is ended at once.
 func (s *session) openTerminal(ctx context.Context, req sdk.CreateTerminalRequest) (id string, err error) {
 	type answer struct {
 		id  string
@@ -243,7 +266,8 @@ func (s *session) openTerminal(ctx context.Context, req sdk.CreateTerminalReques
 		context.AfterFunc(s.server.life, end) // the end of the process does not wait for it
 		return "", &tools.Error{
 			Category: tools.PermanentFailure,
-			Message: fmt.Sprintf("the editor did not answer within %s when it was asked for a terminal: it is unknown whether the command ran, or still will; "+
+			Message: fmt.Sprintf("the editor did not answer within %s when it was asked for a terminal: it is "+
+				"unknown whether the command ran, or still will; "+
 				"a terminal that it opens later is closed at once", replyTime),
 			Suggestion: "Find out what the command has done before you repeat it.",
 		}
@@ -268,7 +292,9 @@ func (s *session) noteTerminal(call, terminal string) {
 	s.mu.Lock()
 	c.terminal = terminal
 	s.mu.Unlock()
-	s.sendUpdate(sdk.UpdateToolCall(s.callID(call), sdk.WithUpdateContent([]sdk.ToolCallContent{sdk.ToolTerminalRef(terminal)})))
+	s.sendUpdate(sdk.UpdateToolCall(
+		s.callID(call), sdk.WithUpdateContent([]sdk.ToolCallContent{sdk.ToolTerminalRef(terminal)}),
+	))
 }
 
 // run is how a command in a terminal has ended.
@@ -311,7 +337,12 @@ func (r run) resultOf(call *tools.Call) *tools.Result {
 	return &tools.Result{
 		Text: text, ExitCode: code, Truncated: r.truncated, Error: code == nil || *code != 0, Failure: r.failure,
 		Raw: shell.Envelope{
-			Stdout: r.output, ExitCode: code, Truncated: r.truncated, Signal: r.signal, Ended: ended, Millis: r.took.Milliseconds(),
+			Stdout:    r.output,
+			ExitCode:  code,
+			Truncated: r.truncated,
+			Signal:    r.signal,
+			Ended:     ended,
+			Millis:    r.took.Milliseconds(),
 		},
 	}
 }

@@ -104,7 +104,11 @@ func (s *session) askChoice(ctx context.Context, c card, text string) string {
 		{deny, sdk.PermissionOptionKindRejectOnce},
 	} {
 		if label, ok := c.buttons[o.choice]; ok {
-			options = append(options, sdk.PermissionOption{OptionId: sdk.PermissionOptionId(o.choice), Kind: o.kind, Name: label})
+			options = append(options, sdk.PermissionOption{
+				OptionId: sdk.PermissionOptionId(o.choice),
+				Kind:     o.kind,
+				Name:     label,
+			})
 		}
 	}
 	resp, err := s.server.conn.RequestPermission(ctx, sdk.RequestPermissionRequest{
@@ -158,8 +162,8 @@ func firstLine(text, otherwise string) string {
 	return line
 }
 
-// askReason asks the person why they denied, where the editor shows forms, and hands on what they say. The denial counts
-// already.
+// askReason asks the person why they denied, where the editor shows forms, and hands on what they
+// say. The denial counts already.
 func (s *session) askReason(ctx context.Context, c card) {
 	client := s.server.editorCapabilities()
 	if client.Elicitation == nil || client.Elicitation.Form == nil {
@@ -168,10 +172,12 @@ func (s *session) askReason(ctx context.Context, c card) {
 	asking, end := context.WithTimeout(ctx, approval.WhyFor)
 	defer end()
 	words := texts.Words{}.Terminal(s.server.opts.Language)
-	resp, err := s.server.conn.UnstableCreateElicitation(asking, sdk.UnstableCreateElicitationRequest{Form: &sdk.UnstableCreateElicitationForm{
-		Meta: map[string]any{"sessionId": s.id}, Message: words.WhyForm, Mode: "form",
-		RequestedSchema: formSchema([]content.Field{{Name: "why", Title: words.Why, Type: content.String}}),
-	}})
+	resp, err := s.server.conn.UnstableCreateElicitation(asking, sdk.UnstableCreateElicitationRequest{
+		Form: &sdk.UnstableCreateElicitationForm{
+			Meta: map[string]any{"sessionId": s.id}, Message: words.WhyForm, Mode: "form",
+			RequestedSchema: formSchema([]content.Field{{Name: "why", Title: words.Why, Type: content.String}}),
+		},
+	})
 	if err != nil || resp.Accept == nil { // nobody says anything
 		return
 	}

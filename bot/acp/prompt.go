@@ -29,7 +29,9 @@ type prompt struct {
 }
 
 // errBusy is the error of a second prompt.
-var errBusy = sdk.NewInvalidRequest(map[string]any{"error": "a prompt is under way in this session: wait for its end, or cancel it"})
+var errBusy = sdk.NewInvalidRequest(map[string]any{
+	"error": "a prompt is under way in this session: wait for its end, or cancel it",
+})
 
 // errOver means that a session was closed after it was found.
 var errOver = errors.New("the session is over")
@@ -39,8 +41,8 @@ func (s *server) Prompt(ctx context.Context, req sdk.PromptRequest) (resp sdk.Pr
 	defer s.recoverPanic(&err)
 	s.busy.Add(1)
 	defer s.busy.Done()
-	// The library cancels the request of a prompt when another one of its session arrives, even if that one is refused. What
-	// ends a prompt is session/cancel, and the end of the connection.
+	// The library cancels the request of a prompt when another one of its session arrives, even if that one is refused.
+	// What ends a prompt is session/cancel, and the end of the connection.
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	defer context.AfterFunc(s.life, end)()
@@ -74,7 +76,12 @@ func (s *session) beginPrompt() (*prompt, error) {
 		return nil, errBusy
 	}
 	id := uuid.Must(uuid.NewV7()).String()
-	s.prompt = &prompt{id: id, turn: bot.TurnID(Name, BotID, id), done: make(chan struct{}), stopped: make(chan struct{})}
+	s.prompt = &prompt{
+		id:      id,
+		turn:    bot.TurnID(Name, BotID, id),
+		done:    make(chan struct{}),
+		stopped: make(chan struct{}),
+	}
 	s.voice = voice{}
 	s.used = s.server.opts.Now()
 	return s.prompt, nil

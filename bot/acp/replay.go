@@ -49,7 +49,9 @@ func (s *session) showEntry(e *journal.Entry, done map[string]bool) {
 			status = sdk.ToolCallStatusFailed
 		}
 		s.sendUpdate(sdk.UpdateToolCall(s.callID(e.Call), sdk.WithUpdateStatus(status), sdk.WithUpdateContent(
-			[]sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(cutText(s.project.currentBackend().Bare(e.Text), maxOutput)))})))
+			[]sdk.ToolCallContent{
+				sdk.ToolContent(sdk.TextBlock(cutText(s.project.currentBackend().Bare(e.Text), maxOutput))),
+			})))
 	case journal.AnswerEntry, journal.EndEntry:
 		if e.Text != "" {
 			s.sendUpdate(sdk.UpdateAgentMessageText(e.Text))
@@ -93,6 +95,11 @@ func (s *session) replayCall(u *journal.Use, ended bool) {
 	if !ended { // the process died, and the turn was ended before it had a result
 		status = sdk.ToolCallStatusFailed
 	}
-	s.sendUpdate(sdk.StartToolCall(s.callID(u.Call), shortLine(s.redactText(title)), sdk.WithStartKind(callKind(says)), sdk.WithStartStatus(status),
-		sdk.WithStartRawInput(s.callInput(u.Args))))
+	s.sendUpdate(sdk.StartToolCall(
+		s.callID(u.Call),
+		shortLine(s.redactText(title)),
+		sdk.WithStartKind(callKind(says)),
+		sdk.WithStartStatus(status),
+		sdk.WithStartRawInput(s.callInput(u.Args)),
+	))
 }

@@ -19,8 +19,8 @@ import (
 // connectTime is how long a session waits for the servers that the editor gave.
 const connectTime = 15 * time.Second
 
-// connectServers connects the MCP servers that the editor gave, for this session only. One that cannot be connected is named at
-// the next prompt.
+// connectServers connects the MCP servers that the editor gave, for this session only. One that cannot be
+// connected is named at the next prompt.
 func (s *session) connectServers(ctx context.Context, servers []sdk.McpServer) {
 	ctx, done := context.WithTimeout(ctx, connectTime)
 	defer done()
@@ -78,7 +78,8 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// programName returns the bare name of a program if that is what an absolute path means: mcp.allowed_commands has names.
+// programName returns the bare name of a program if that is what an absolute path means:
+// mcp.allowed_commands has names.
 func programName(command string) string {
 	if !filepath.IsAbs(command) {
 		return command
@@ -113,9 +114,13 @@ func (s *session) serverOf(m *sdk.McpServer) (mcp.Server, error) {
 			cfg.Headers[h.Name] = h.Value
 		}
 	case m.Sse != nil:
-		return cfg, fmt.Errorf("The MCP server %s is not connected: the transport sse is not supported, http is", cleanName(m.Sse.Name)) //nolint:staticcheck // a sentence for people
+		//nolint:staticcheck // a sentence for people
+		return cfg, fmt.Errorf(
+			"The MCP server %s is not connected: the transport sse is not supported, http is", cleanName(m.Sse.Name),
+		)
 	default:
-		return cfg, fmt.Errorf("An MCP server of the editor is not connected: only stdio and http are supported") //nolint:staticcheck // as above
+		//nolint:staticcheck // as above
+		return cfg, fmt.Errorf("An MCP server of the editor is not connected: only stdio and http are supported")
 	}
 	cfg.ID = cleanName(name)
 	return cfg, nil

@@ -75,8 +75,16 @@ func (s *session) sessionKey() bot.SessionKey { return s.placeOf().SessionKey(""
 func (s *session) newMessage(id string) bot.Message {
 	o := &s.server.opts
 	return bot.Message{
-		ID: id, Kind: bot.Text, Place: s.placeOf(), Caller: Name + ":" + o.Caller, Person: o.Caller, Name: o.Caller, Language: o.Language,
-		Addressed: true, Message: id, At: o.Now(),
+		ID:        id,
+		Kind:      bot.Text,
+		Place:     s.placeOf(),
+		Caller:    Name + ":" + o.Caller,
+		Person:    o.Caller,
+		Name:      o.Caller,
+		Language:  o.Language,
+		Addressed: true,
+		Message:   id,
+		At:        o.Now(),
 	}
 }
 
@@ -91,7 +99,10 @@ func (s *session) handMessage(ctx context.Context, m bot.Message) error {
 
 // sendUpdate sends an update to the editor. What cannot be sent is in the journal.
 func (s *session) sendUpdate(u sdk.SessionUpdate) {
-	_ = s.server.conn.SessionUpdate(context.WithoutCancel(s.server.life), sdk.SessionNotification{SessionId: sdk.SessionId(s.id), Update: u})
+	_ = s.server.conn.SessionUpdate(context.WithoutCancel(s.server.life), sdk.SessionNotification{
+		SessionId: sdk.SessionId(s.id),
+		Update:    u,
+	})
 }
 
 // saveSession stores what is known of the session.
@@ -103,7 +114,9 @@ func (s *session) saveSession(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.project.currentBackend().Store.Apply(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: sessionBucket, Key: s.id, Value: string(raw)}}})
+	_, err = s.project.currentBackend().Store.Apply(ctx, &bot.Change{
+		Facts: []bot.Fact{{Bucket: sessionBucket, Key: s.id, Value: string(raw)}},
+	})
 	return err
 }
 
@@ -117,7 +130,11 @@ func (s *session) listModes() *sdk.SessionModeState {
 	state := &sdk.SessionModeState{CurrentModeId: sdk.SessionModeId(s.currentMode())}
 	for _, id := range []string{modeAsk, modeCode, modeArchitect} {
 		text := words[id]
-		state.AvailableModes = append(state.AvailableModes, sdk.SessionMode{Id: sdk.SessionModeId(id), Name: id, Description: &text})
+		state.AvailableModes = append(state.AvailableModes, sdk.SessionMode{
+			Id:          sdk.SessionModeId(id),
+			Name:        id,
+			Description: &text,
+		})
 	}
 	return state
 }
@@ -152,7 +169,9 @@ func (s *session) setMode(ctx context.Context, mode string) error {
 	if err := s.saveSession(ctx); err != nil {
 		return err
 	}
-	s.sendUpdate(sdk.SessionUpdate{CurrentModeUpdate: &sdk.SessionCurrentModeUpdate{CurrentModeId: sdk.SessionModeId(mode)}})
+	s.sendUpdate(sdk.SessionUpdate{
+		CurrentModeUpdate: &sdk.SessionCurrentModeUpdate{CurrentModeId: sdk.SessionModeId(mode)},
+	})
 	return nil
 }
 
@@ -184,7 +203,8 @@ func (s *session) closeSession() {
 	defer done()
 	for _, id := range s.servers {
 		if err := s.project.currentBackend().Servers.Detach(ctx, id); err != nil {
-			s.server.opts.Log.Warn().Err(err).Str("server", id).Msg("an MCP server of an editor's session was not ended")
+			s.server.opts.Log.Warn().Err(err).Str("server", id).
+				Msg("an MCP server of an editor's session was not ended")
 			continue // nobody else gets to see it
 		}
 		s.project.disownServer(id)

@@ -139,8 +139,8 @@ func (p *progress) tellSilence() {
 // Close implements turn.Progress.
 func (p *progress) Close() { p.once.Do(func() { close(p.done) }) }
 
-// Send implements bot.Sender. What belongs to a conversation that is not open counts as sent: it is in the journal, which
-// is shown when the conversation is opened.
+// Send implements bot.Sender. What belongs to a conversation that is not open counts as sent: it is in the journal,
+// which is shown when the conversation is opened.
 func (p *Project) Send(ctx context.Context, row *bot.Row) (string, error) {
 	s := p.openSession(row.Place.Chat)
 	if s == nil {
@@ -196,8 +196,8 @@ func (s *session) showAnswer(row *bot.Row) {
 	}
 }
 
-// showReply shows the reply to a command, and ends its prompt. That to our own /stop is not shown: the end of the turn says
-// it.
+// showReply shows the reply to a command, and ends its prompt. That to our own /stop is not
+// shown: the end of the turn says it.
 func (s *session) showReply(row *bot.Row) {
 	s.mu.Lock()
 	p := s.prompt

@@ -59,7 +59,8 @@ func ruleChoice(data string, offers int) (choice string, i int, ok bool) {
 		(choice == showRule || choice == storeRule)
 }
 
-// guideToRule guides an admin through storing a rule: it shows the offers, then the exact rule, which has to be confirmed.
+// guideToRule guides an admin through storing a rule: it shows the offers, then the exact
+// rule, which has to be confirmed.
 func (b *Broker) guideToRule(
 	ctx context.Context, a *bot.Approval, msg *bot.Message, data string, say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
@@ -238,8 +239,8 @@ func (b *Broker) ruleCard(ctx context.Context, a *bot.Approval, info body, i int
 	return content, nil
 }
 
-// testOnPast tests grants on the recent questions of this bot: it returns how many of them they would have answered, and the
-// newest of those.
+// testOnPast tests grants on the recent questions of this bot: it returns how many of them they would have
+// answered, and the newest of those.
 func (b *Broker) testOnPast(
 	ctx context.Context, a *bot.Approval, lang string, grants []policy.Grant,
 ) (n int, examples []string, err error) {
@@ -266,8 +267,8 @@ func (b *Broker) testOnPast(
 	return n, examples, nil
 }
 
-// exampleCall returns a call in one line. Of another chat's questions, only those that a rule of this chat covers are ever
-// shown.
+// exampleCall returns a call in one line. Of another chat's questions, only those that a rule of
+// this chat covers are ever shown.
 func exampleCall(q tools.Question) string {
 	line, _, _ := strings.Cut(shownCall(q), "\n")
 	return render.Cut(line, pastLength)

@@ -178,10 +178,20 @@ func (b *Broker) askOne(
 		return fmt.Errorf("question id: %w", err)
 	}
 	a := bot.Approval{
-		ID: base64.RawURLEncoding.EncodeToString(id), Short: speakableName(id, taken), Session: asked.Session, Turn: asked.Turn,
-		Call:  q.Call,
-		Place: asked.Place, Caller: asked.Caller, Tool: q.Tool, Hash: q.Hash, Body: raw, State: bot.Open,
-		Needed: max(1, rights.Required), Created: now, Expires: now.Add(b.timeout),
+		ID:      base64.RawURLEncoding.EncodeToString(id),
+		Short:   speakableName(id, taken),
+		Session: asked.Session,
+		Turn:    asked.Turn,
+		Call:    q.Call,
+		Place:   asked.Place,
+		Caller:  asked.Caller,
+		Tool:    q.Tool,
+		Hash:    q.Hash,
+		Body:    raw,
+		State:   bot.Open,
+		Needed:  max(1, rights.Required),
+		Created: now,
+		Expires: now.Add(b.timeout),
 	}
 	key := askKey + a.ID
 	card, file, err := b.questionCard(&a)
@@ -203,8 +213,8 @@ func (b *Broker) askOne(
 	return nil
 }
 
-// speakableName returns a name that can be spoken and typed: consonants and vowels alternate, and it is extended until it is
-// unused.
+// speakableName returns a name that can be spoken and typed: consonants and vowels alternate, and it
+// is extended until it is unused.
 func speakableName(id []byte, taken map[string]bool) string {
 	const vowels, consonants = "aeiou", "bdfgklmnprstvz"
 	for n := 5; ; n++ {
@@ -231,8 +241,8 @@ const (
 	againKey = "/again"
 )
 
-// Again adds to a Change the card or the file of an open question once more, in place of a row that may not have arrived
-// (deliver.Deps.Again). It says so, and is not repeated itself.
+// Again adds to a Change the card or the file of an open question once more, in place of a row that may not have
+// arrived (deliver.Deps.Again). It says so, and is not repeated itself.
 func (b *Broker) Again(ctx context.Context, lost *bot.Row, change *bot.Change) error {
 	key, ok := strings.CutPrefix(lost.Key, askKey)
 	id, part, _ := strings.Cut(key, "/")
@@ -247,8 +257,13 @@ func (b *Broker) Again(ctx context.Context, lost *bot.Row, change *bot.Change) e
 		return err
 	}
 	row := bot.Row{
-		Session: a.Session, Turn: a.Turn, Place: a.Place, Purpose: bot.Question, ReplyTo: lost.ReplyTo, Content: lost.Content,
-		Key: lost.Key + againKey,
+		Session: a.Session,
+		Turn:    a.Turn,
+		Place:   a.Place,
+		Purpose: bot.Question,
+		ReplyTo: lost.ReplyTo,
+		Content: lost.Content,
+		Key:     lost.Key + againKey,
 	}
 	info, err := readGrant(&a)
 	if err != nil {
@@ -265,8 +280,8 @@ func (b *Broker) Again(ctx context.Context, lost *bot.Row, change *bot.Change) e
 	return nil
 }
 
-// keepFile stores the content of a file apart from the row that sends it. If that fails, the row keeps it: the question has
-// to be asked.
+// keepFile stores the content of a file apart from the row that sends it. If that fails, the row keeps
+// it: the question has to be asked.
 func (b *Broker) keepFile(ctx context.Context, session bot.SessionKey, file *bot.File) *bot.File {
 	if b.deps.Blobs == nil {
 		return file
@@ -320,7 +335,12 @@ func (b *Broker) Approval(ctx context.Context, session, call, hash string) (appr
 		err != nil {
 		return approve.Approval{}, err
 	}
-	return approve.Approval{State: approve.Approved, By: deciderNames(granted), Hash: granted.Hash, Scope: bot.Session}, nil
+	return approve.Approval{
+		State: approve.Approved,
+		By:    deciderNames(granted),
+		Hash:  granted.Hash,
+		Scope: bot.Session,
+	}, nil
 }
 
 // deciderNames names everybody who approved, for the record.
@@ -404,7 +424,8 @@ func (b *Broker) pressedQuestion(ctx context.Context, msg *bot.Message) (a bot.A
 		}
 		return a, choice, nil
 	}
-	if a.Needed > 1 && choice != showDiff { // several people decide about one call, and nobody decides about more in their name
+	// several people decide about one call, and nobody decides about more in their name
+	if a.Needed > 1 && choice != showDiff {
 		return a, "", nil
 	}
 	if on, err := offersMore(&a, choice); err != nil || !on {

@@ -28,8 +28,8 @@ const (
 	noteLength = 300 // of each sentence around the command
 )
 
-// questionCard returns the question as a person sees it, with a file before it if the command is too long. The file contains
-// the command byte for byte; the card reveals invisible characters in it, and always counts them.
+// questionCard returns the question as a person sees it, with a file before it if the command is too long. The file
+// contains the command byte for byte; the card reveals invisible characters in it, and always counts them.
 func (b *Broker) questionCard(a *bot.Approval) (bot.Content, *bot.File, error) {
 	info, err := readGrant(a)
 	if err != nil {
@@ -47,7 +47,9 @@ func (b *Broker) questionCard(a *bot.Approval) (bot.Content, *bot.File, error) {
 		found = found.Add(more)
 		return render.Cut(text, noteLength)
 	}
-	c.Tool, c.Note, c.Suspicious = line(q.Tool), w.Said(lang, reason.Or(q.Note, q.EnglishNote).Map(line)), line(q.Suspicious)
+	c.Tool, c.Note, c.Suspicious = line(q.Tool), w.Said(
+		lang, reason.Or(q.Note, q.EnglishNote).Map(line),
+	), line(q.Suspicious)
 	c.Agent = line(q.Agent)
 	c.Found, found = found, visible.Found{}
 	c.Reason = w.Reason(lang, reasonOf(&q).Map(line))
@@ -63,7 +65,9 @@ func (b *Broker) questionCard(a *bot.Approval) (bot.Content, *bot.File, error) {
 		file = &bot.File{Name: fileName, Data: []byte(exact)}
 		show = cutText(show)
 	}
-	content := framedWith(w.CardHead(lang, c), show, w.Printed(lang), b.lastPrinted(lang, deed), w.CardFoot(lang, c), w.CardHint(lang, c))
+	content := framedWith(
+		w.CardHead(lang, c), show, w.Printed(lang), b.lastPrinted(lang, deed), w.CardFoot(lang, c), w.CardHint(lang, c),
+	)
 	once, session, deny := w.Buttons(lang)
 	data := func(choice string) string { return "a1:" + a.ID + ":" + choice }
 	yes := []bot.Button{{Label: once, Data: data("y"), Style: "success"}}
@@ -71,7 +75,10 @@ func (b *Broker) questionCard(a *bot.Approval) (bot.Content, *bot.File, error) {
 	content.Buttons = [][]bot.Button{yes, last}
 	showsDiff := func() {
 		if diff != "" && q.Effect != nil {
-			content.Buttons = slices.Insert(content.Buttons, 1, []bot.Button{{Label: w.DiffButton(lang), Data: data(showDiff)}})
+			content.Buttons = slices.Insert(content.Buttons, 1, []bot.Button{{
+				Label: w.DiffButton(lang),
+				Data:  data(showDiff),
+			}})
 		}
 	}
 	if a.Needed > 1 { // several people decide about one call, and nobody decides about more in their name
@@ -112,7 +119,8 @@ func shownCall(q tools.Question) string {
 	return q.Args
 }
 
-// codeBlock returns what a card shows as it is, and the name of its file. What a file tool writes is shown as what changes.
+// codeBlock returns what a card shows as it is, and the name of its file. What a file tool
+// writes is shown as what changes.
 func codeBlock(q *tools.Question) (text, file string) {
 	if _, diff := deedOf(q); diff != "" && q.Effect == nil {
 		return changesOf(diff), diffName
@@ -120,8 +128,8 @@ func codeBlock(q *tools.Question) (text, file string) {
 	return shownCall(*q), fileName(*q)
 }
 
-// changesOf returns the differences of one file without what the first line of the card says: its name, and that all of it is
-// new.
+// changesOf returns the differences of one file without what the first line of the card says: its
+// name, and that all of it is new.
 func changesOf(diff string) string {
 	if at := strings.Index(diff, "@@"); at >= 0 {
 		diff = diff[at:]
@@ -133,8 +141,8 @@ func changesOf(diff string) string {
 	return strings.TrimRight(diff, "\n")
 }
 
-// decidedCard returns what the card becomes: the same command, and who decided what, when. It has no buttons. A question
-// that cannot be decoded any more can still be ended. The hint is the last line; "" = none.
+// decidedCard returns what the card becomes: the same command, and who decided what, when. It has no buttons. A
+// question that cannot be decoded any more can still be ended. The hint is the last line; "" = none.
 func (b *Broker) decidedCard(a *bot.Approval, hint string) bot.Content {
 	info, err := readGrant(a)
 	decision := b.deps.Words.At(a.Place).Decided(info.Language, *a)
@@ -172,7 +180,11 @@ func framedWith(head, code, label, printed, foot, hint string) bot.Content {
 	block := func(text string) {
 		if text != "" {
 			offset := add(text)
-			content.Entities = append(content.Entities, render.Entity{Type: "pre", Offset: offset, Length: render.Length(text)})
+			content.Entities = append(content.Entities, render.Entity{
+				Type:   "pre",
+				Offset: offset,
+				Length: render.Length(text),
+			})
 		}
 	}
 	block(code)
@@ -235,7 +247,9 @@ func deedOf(q *tools.Question) (deed *tools.Effect, diff string) {
 }
 
 // tellDeed puts on a card what the call would do, or why that is not known.
-func (b *Broker) tellDeed(c *texts.Card, language string, deed *tools.Effect, q *tools.Question, line func(string) string) {
+func (b *Broker) tellDeed(
+	c *texts.Card, language string, deed *tools.Effect, q *tools.Question, line func(string) string,
+) {
 	c.Again = q.Again
 	if deed == nil {
 		return
@@ -269,7 +283,8 @@ func (b *Broker) lastPrinted(language string, deed *tools.Effect) string {
 
 // repeats are the reasons that begin with a part of the command, or name it first.
 var repeats = []reason.Code{ //nolint:gochecknoglobals // a table
-	reason.NoRule, reason.RuleAsks, reason.RunsUncertain, reason.FilesUncertain, reason.RedirectionWrites, reason.ShowsRepository,
+	reason.NoRule, reason.RuleAsks, reason.RunsUncertain,
+	reason.FilesUncertain, reason.RedirectionWrites, reason.ShowsRepository,
 	reason.MayReadDenied, reason.OptionUnnamed, reason.VariableUnnamed, reason.StartupFile,
 }
 
@@ -302,12 +317,22 @@ func (b *Broker) showChanges(
 		return turn.Effect{}, err
 	}
 	_, diff := deedOf(&info.Question)
-	row := bot.Row{Session: a.Session, Turn: a.Turn, Place: a.Place, Purpose: bot.Notice, ReplyTo: bot.ReplyToRow(a.Row), Key: askKey + a.ID + "/diff"}
+	row := bot.Row{
+		Session: a.Session,
+		Turn:    a.Turn,
+		Place:   a.Place,
+		Purpose: bot.Notice,
+		ReplyTo: bot.ReplyToRow(a.Row),
+		Key:     askKey + a.ID + "/diff",
+	}
 	show, _ := b.deps.Words.Visible(info.Language).Text(strings.TrimRight(diff, "\n"))
 	if strings.Count(show, "\n") < cardLines && render.Length(show) <= cardLength {
 		row.Content = frameCode(diffName, show, "", "")
 	} else {
-		row.Content = bot.Content{Text: diffName, File: b.keepFile(ctx, a.Session, &bot.File{Name: diffName, Data: []byte(diff)})}
+		row.Content = bot.Content{
+			Text: diffName,
+			File: b.keepFile(ctx, a.Session, &bot.File{Name: diffName, Data: []byte(diff)}),
+		}
 	}
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.Noted(msg.Language, 0), false), row}}}, nil
 }

@@ -71,7 +71,12 @@ func (b *Broker) openNames(ctx context.Context, place bot.Place) (map[string]boo
 }
 
 // decideQuestion checks who decides and returns the Effect; say replies to the person who pressed or wrote.
-func (b *Broker) decideQuestion(ctx context.Context, a *bot.Approval, msg *bot.Message, state bot.ApprovalState, scope string,
+func (b *Broker) decideQuestion(
+	ctx context.Context,
+	a *bot.Approval,
+	msg *bot.Message,
+	state bot.ApprovalState,
+	scope string,
 	say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
 	w, now := b.deps.Words, b.deps.Now()
@@ -154,8 +159,8 @@ func signerName(msg *bot.Message) string {
 	return msg.Caller
 }
 
-// countVote counts one of several approvals and shows it on the card. Somebody else may vote at the same moment on another
-// replica: if the store finds that the votes are complete, the card becomes the record and the turn continues.
+// countVote counts one of several approvals and shows it on the card. Somebody else may vote at the same moment on
+// another replica: if the store finds that the votes are complete, the card becomes the record and the turn continues.
 func (b *Broker) countVote(a *bot.Approval, d bot.Decision, answer bot.Row) (turn.Effect, error) {
 	d.State = bot.Open
 	voted := *a
@@ -189,10 +194,14 @@ func questionAfter(a *bot.Approval, d bot.Decision) *bot.Approval {
 	return &next
 }
 
-// decisionEffect returns the Effect of a decision: the row, the card that becomes its record, and the turn that continues.
+// decisionEffect returns the Effect of a decision: the row, the card that becomes its
+// record, and the turn that continues.
 func (b *Broker) decisionEffect(a *bot.Approval, d bot.Decision) turn.Effect {
 	return turn.Effect{
-		Change:  bot.Change{Decide: []bot.Decision{d}, Send: []bot.Row{b.editCard(a, b.decidedCard(questionAfter(a, d), ""))}},
+		Change: bot.Change{
+			Decide: []bot.Decision{d},
+			Send:   []bot.Row{b.editCard(a, b.decidedCard(questionAfter(a, d), ""))},
+		},
 		Decided: []bot.SessionKey{a.Session},
 	}
 }
@@ -250,9 +259,10 @@ var (
 // clearMark is the choice of the button *Not an order: clear the mark*.
 const clearMark = "c"
 
-// approveFlagged approves a call that is asked about only because a text was flagged, and clears the mark of the source that the
-// card names: what it says is no order. Only admins may, because it counts for everybody in the conversation. The mark
-// is cleared by the journal entry of the call's result (journal.Entry.Cleared), so a turn that is stopped before keeps it.
+// approveFlagged approves a call that is asked about only because a text was flagged, and clears the mark of the
+// source that the card names: what it says is no order. Only admins may, because it counts for everybody in the
+// conversation. The mark is cleared by the journal entry of the call's result (journal.Entry.Cleared), so a turn
+// that is stopped before keeps it.
 func (b *Broker) approveFlagged(
 	ctx context.Context, a *bot.Approval, msg *bot.Message, say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {

@@ -308,7 +308,9 @@ func (b *Broker) pressRule(ctx context.Context, msg *bot.Message, parts []string
 }
 
 // revokeRule ends one rule and shows the list again once that is stored.
-func (b *Broker) revokeRule(_ context.Context, msg *bot.Message, h *held, page int, answer bot.Row) (turn.Effect, error) {
+func (b *Broker) revokeRule(
+	_ context.Context, msg *bot.Message, h *held, page int, answer bot.Row,
+) (turn.Effect, error) {
 	rule := b.shownRule(h, msg.Place)
 	e := turn.Effect{Change: bot.Change{Send: []bot.Row{answer}, Facts: []bot.Fact{{Bucket: GrantBucket, Key: h.key}}}}
 	e.Then = func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {

@@ -71,10 +71,12 @@ func (b *Broker) Explains(ctx context.Context, msg *bot.Message, at time.Time) (
 	return a != nil && mayExplain(a, msg.Caller, at), err
 }
 
-// explainedQuestion returns the denied question whose card a message replies to with nothing but words; nil = there is none.
+// explainedQuestion returns the denied question whose card a message replies to with nothing
+// but words; nil = there is none.
 func (b *Broker) explainedQuestion(ctx context.Context, msg *bot.Message) (*bot.Approval, error) {
 	reply := msg.Kind == bot.Text && msg.Reply != nil && msg.Reply.Own && msg.Reply.ID != ""
-	if !reply || msg.Command != "" || msg.Forwarded || msg.FromBot || msg.Caller == "" || len(msg.Files) > 0 || strings.TrimSpace(msg.Text) == "" {
+	if !reply || msg.Command != "" || msg.Forwarded || msg.FromBot ||
+		msg.Caller == "" || len(msg.Files) > 0 || strings.TrimSpace(msg.Text) == "" {
 		return nil, nil
 	}
 	id, err := b.deps.Store.Fact(ctx, whyBucket, whyKey(msg.Place, msg.Reply.ID), b.deps.Now())
@@ -105,7 +107,9 @@ func (b *Broker) Explain(ctx context.Context, msg *bot.Message, at time.Time) (t
 }
 
 // explainDenial hands a reason to the model: to the turn, if it goes on, otherwise to the next one of the conversation.
-func (b *Broker) explainDenial(a *bot.Approval, msg *bot.Message, at time.Time, say func(text string, alert bool) bot.Row) (turn.Effect, error) {
+func (b *Broker) explainDenial(
+	a *bot.Approval, msg *bot.Message, at time.Time, say func(text string, alert bool) bot.Row,
+) (turn.Effect, error) {
 	text := strings.TrimSpace(msg.Text)
 	if a == nil || text == "" || !mayExplain(a, msg.Caller, at) {
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.WhyLate(msg.Language), true)}}}, nil
@@ -115,7 +119,13 @@ func (b *Broker) explainDenial(a *bot.Approval, msg *bot.Message, at time.Time, 
 		return turn.Effect{}, err
 	}
 	raw, err := json.Marshal(denial{
-		Call: a.Call, Tool: a.Tool, About: render.Cut(shownCall(info.Question), quotedLength), Text: text, Name: signerName(msg), Caller: msg.Caller, At: at,
+		Call:   a.Call,
+		Tool:   a.Tool,
+		About:  render.Cut(shownCall(info.Question), quotedLength),
+		Text:   text,
+		Name:   signerName(msg),
+		Caller: msg.Caller,
+		At:     at,
 	})
 	if err != nil {
 		return turn.Effect{}, fmt.Errorf("reason: %w", err)
@@ -123,7 +133,9 @@ func (b *Broker) explainDenial(a *bot.Approval, msg *bot.Message, at time.Time, 
 	return turn.Effect{
 		Change: bot.Change{
 			Facts: []bot.Fact{{
-				Bucket: reasonBucket, Key: fmt.Sprintf("%s/%020d/%s", a.Session, at.UnixNano(), msg.ID), Value: string(raw),
+				Bucket:  reasonBucket,
+				Key:     fmt.Sprintf("%s/%020d/%s", a.Session, at.UnixNano(), msg.ID),
+				Value:   string(raw),
 				Expires: b.deps.Now().Add(reasonKept),
 			}},
 			Send: []bot.Row{say(b.deps.Words.WhyNoted(msg.Language), false)},
@@ -163,7 +175,9 @@ func (w *waiting) noteSession(session bot.SessionKey) {
 }
 
 // mayHaveReasons reports whether a session may have reasons. The store is read once.
-func (w *waiting) mayHaveReasons(ctx context.Context, store bot.Facts, now time.Time, session bot.SessionKey) (bool, error) {
+func (w *waiting) mayHaveReasons(
+	ctx context.Context, store bot.Facts, now time.Time, session bot.SessionKey,
+) (bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.loaded {
@@ -231,7 +245,14 @@ func (b *Broker) Reasons(ctx context.Context, session bot.SessionKey, look bool)
 // quotation, and no part of what the person has said.
 func (r *denial) entry() journal.Entry {
 	return journal.Entry{
-		Kind: journal.UserEntry, At: r.At, Text: r.Text, Speaker: r.Name, Caller: r.Caller, Joins: journal.Declined, Call: r.Call, Tool: r.Tool,
-		Quote: &journal.Quote{Own: true, Text: r.Tool + ": " + r.About},
+		Kind:    journal.UserEntry,
+		At:      r.At,
+		Text:    r.Text,
+		Speaker: r.Name,
+		Caller:  r.Caller,
+		Joins:   journal.Declined,
+		Call:    r.Call,
+		Tool:    r.Tool,
+		Quote:   &journal.Quote{Own: true, Text: r.Tool + ": " + r.About},
 	}
 }

@@ -50,12 +50,14 @@ type Deps struct {
 	// Admit says whether so many bytes more may be written at a path; may be nil.
 	Admit       func(ctx context.Context, path string, bytes int64) error
 	Documents   Documents
-	Transcriber *spend.Transcriber                                                    // nil = nothing is written down
-	Retry       *route.Retry                                                          // of transcriptions that failed for a moment; nil = none
-	Accepts     func() llm.Accepts                                                    // what the model takes
-	Wrap        func(from source.Source, text string) (marked string, rules []string) // fences texts of strangers (mark.Marker)
-	Words       texts.Words
-	Log         zerolog.Logger
+	Transcriber *spend.Transcriber // nil = nothing is written down
+	// of transcriptions that failed for a moment; nil = none
+	Retry   *route.Retry
+	Accepts func() llm.Accepts // what the model takes
+	// fences texts of strangers (mark.Marker)
+	Wrap  func(from source.Source, text string) (marked string, rules []string)
+	Words texts.Words
+	Log   zerolog.Logger
 }
 
 // Receiver implements turn.Attachments. Safe for concurrent use; it keeps nothing between calls.
@@ -130,7 +132,8 @@ func (w *work) failureText(a *bot.Attachment, err error) {
 			t.Problem = turn.FileNoRoom
 		}
 	}
-	w.deps.Log.Info().Err(t.err).Str("problem", string(t.Problem)).Str("kind", a.Kind).Int64("size", a.Size).Str("turn", w.sent.Turn).Msg("an attachment cannot be read")
+	w.deps.Log.Info().Err(t.err).Str("problem", string(t.Problem)).Str("kind", a.Kind).
+		Int64("size", a.Size).Str("turn", w.sent.Turn).Msg("an attachment cannot be read")
 	w.nameWithReason(a, t.Trouble)
 }
 
@@ -213,7 +216,8 @@ func (w *work) fetchFile(ctx context.Context, id string, use func(ctx context.Co
 	for n := 0; ; n++ {
 		err := w.fetchOnce(ctx, id, use)
 		var own *trouble
-		if err == nil || n+1 == tries || errors.As(err, &own) || errors.Is(err, bot.ErrFileGone) || errors.Is(err, bot.ErrFileTooLarge) || errors.Is(err, blob.ErrFull) {
+		if err == nil || n+1 == tries || errors.As(err, &own) || errors.Is(err, bot.ErrFileGone) ||
+			errors.Is(err, bot.ErrFileTooLarge) || errors.Is(err, blob.ErrFull) {
 			return err
 		}
 		wait := pauseBase << n

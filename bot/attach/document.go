@@ -24,8 +24,8 @@ const firstPart = 6 << 10
 // textEnding is added to the name of a document for the file with its text.
 const textEnding = ".txt"
 
-// storeDocument stores a document in the workspace, with its text beside it where it is none itself, and shows the model how
-// it begins. A picture is shown to a model that sees, too.
+// storeDocument stores a document in the workspace, with its text beside it where it is none itself, and shows the
+// model how it begins. A picture is shown to a model that sees, too.
 func (w *work) storeDocument(ctx context.Context, a *bot.Attachment) error {
 	p, err := w.openWorkspace()
 	if err != nil {
@@ -87,7 +87,14 @@ func (w *work) storeFile(ctx context.Context, p *place, a *bot.Attachment) (name
 
 // fallbackName is for a file whose sender gave it none.
 func fallbackName(a *bot.Attachment) string {
-	endings := map[string]string{"application/pdf": ".pdf", "image/jpeg": ".jpg", "image/png": ".png", "audio/mpeg": ".mp3", "audio/ogg": ".ogg", "text/plain": ".txt"}
+	endings := map[string]string{
+		"application/pdf": ".pdf",
+		"image/jpeg":      ".jpg",
+		"image/png":       ".png",
+		"audio/mpeg":      ".mp3",
+		"audio/ogg":       ".ogg",
+		"text/plain":      ".txt",
+	}
 	return strings.ReplaceAll(a.Kind, " ", "-") + endings[a.MIME]
 }
 
@@ -120,14 +127,19 @@ func (w *work) showBeginning(ctx context.Context, p *place, a *bot.Attachment, s
 	return nil
 }
 
-// extractText reads the text out of a document and stores it beside it. A document without a text that can be read is still
-// in the workspace.
+// extractText reads the text out of a document and stores it beside it. A document without a text that can be
+// read is still in the workspace.
 func (w *work) extractText(ctx context.Context, p *place, d *described, f *os.File, kind document.Kind) error {
 	text, cut, err := w.deps.Documents.Text(ctx, f, kind)
-	problems := map[error]turn.FileProblem{document.ErrLocked: turn.FileLocked, document.ErrTooLarge: turn.FileBloated, document.ErrDamaged: turn.FileDamaged}
+	problems := map[error]turn.FileProblem{
+		document.ErrLocked:   turn.FileLocked,
+		document.ErrTooLarge: turn.FileBloated,
+		document.ErrDamaged:  turn.FileDamaged,
+	}
 	for known, problem := range problems {
 		if errors.Is(err, known) {
-			w.deps.Log.Info().Err(err).Str("kind", string(kind)).Str("turn", w.sent.Turn).Msg("a document cannot be read")
+			w.deps.Log.Info().Err(err).Str("kind", string(kind)).
+				Str("turn", w.sent.Turn).Msg("a document cannot be read")
 			d.note = reasons[problem]
 			w.tellPerson(turn.Trouble{Problem: problem, Kind: d.what.Kind, Name: d.what.Name})
 			return nil
@@ -171,14 +183,17 @@ type described struct {
 	note   string
 }
 
-// describeDocument tells the model of a document: what we know of it in our words, how it begins between the marks of texts of
-// strangers. Its name is the stranger's too.
+// describeDocument tells the model of a document: what we know of it in our words, how it begins between the marks of
+// texts of strangers. Its name is the stranger's too.
 func (w *work) describeDocument(d *described) {
 	about := []string{prompt.Bytes(d.size)}
 	if d.what.MIME != "" {
 		about = append(about, fmt.Sprintf("%q", d.what.MIME))
 	}
-	line := fmt.Sprintf("[the person sent %s, stored in the working directory as %q, %s", prompt.A(d.what.Kind), d.name, strings.Join(about, ", "))
+	line := fmt.Sprintf(
+		"[the person sent %s, stored in the working directory as %q, %s",
+		prompt.A(d.what.Kind), d.name, strings.Join(about, ", "),
+	)
 	if d.beside != "" {
 		line += fmt.Sprintf("; its text is in %q", d.beside)
 	}

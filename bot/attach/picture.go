@@ -63,10 +63,15 @@ func (w *work) keepPicture(ctx context.Context, content io.Reader) (kept, error)
 		return kept{}, becauseOf(turn.FileNoPicture, errors.New("its content is "+kind))
 	}
 	// what has no size that can be read, such as WebP, is left to the vendor
-	if c, _, err := image.DecodeConfig(bytes.NewReader(begin)); err == nil && int64(c.Width)*int64(c.Height) > maxPixels {
+	if c, _, err := image.DecodeConfig(bytes.NewReader(begin)); err == nil &&
+		int64(c.Width)*int64(c.Height) > maxPixels {
 		return kept{}, &trouble{
-			Trouble: turn.Trouble{Problem: turn.FileTooManyDots, Size: int64(c.Width) * int64(c.Height) / 1e6, Limit: maxPixels / 1e6},
-			err:     errors.New("too many pixels"),
+			Trouble: turn.Trouble{
+				Problem: turn.FileTooManyDots,
+				Size:    int64(c.Width) * int64(c.Height) / 1e6,
+				Limit:   maxPixels / 1e6,
+			},
+			err: errors.New("too many pixels"),
 		}
 	}
 	ref, err := w.deps.Blobs.Put(ctx, string(w.sent.Session), head)

@@ -45,10 +45,12 @@ func openPlace(dir string) (*place, error) {
 
 func (p *place) close() { _ = p.root.Close() } // nothing is written through the handle of a directory
 
-// writeFile stores a content under its own name, or under that of "name (2).pdf" where another content has that. The same
-// content under a name of the series is not stored again: a message that is read twice after a crash leaves one file.
-// It is there as a whole or not at all. temporary is a name that no other write in this place has at the time.
-func (p *place) writeFile(ctx context.Context, name, temporary string, content io.Reader) (stored string, size int64, err error) {
+// writeFile stores a content under its own name, or under that of "name (2).pdf" where another content has that. The
+// same content under a name of the series is not stored again: a message that is read twice after a crash leaves one
+// file. It is there as a whole or not at all. temporary is a name that no other write in this place has at the time.
+func (p *place) writeFile(
+	ctx context.Context, name, temporary string, content io.Reader,
+) (stored string, size int64, err error) {
 	f, err := p.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return "", 0, fmt.Errorf("store a file: %w", err)

@@ -25,8 +25,8 @@ const maxRecording = 25 << 20
 // transcribeTime bounds one transcription, besides the download that it reads from.
 const transcribeTime = 2 * time.Minute
 
-// readRecording writes down what is said. A voice message is the person's own words; an audio file is somebody's, and is
-// stored in the workspace too.
+// readRecording writes down what is said. A voice message is the person's own words; an audio file is somebody's, and
+// is stored in the workspace too.
 func (w *work) readRecording(ctx context.Context, a *bot.Attachment) error {
 	if a.Kind == bot.Audio {
 		return w.storeDocument(ctx, a)
@@ -92,7 +92,8 @@ func (w *work) storedRecording(ctx context.Context, a *bot.Attachment, f *os.Fil
 	return nil
 }
 
-// retryTranscription repeats a transcription that failed for a moment, as a call of a model: a server of speech may be loading.
+// retryTranscription repeats a transcription that failed for a moment, as a call of a model: a
+// server of speech may be loading.
 func (w *work) retryTranscription(ctx context.Context, run func(ctx context.Context) error) error {
 	if w.deps.Retry == nil {
 		return run(ctx)
@@ -100,7 +101,8 @@ func (w *work) retryTranscription(ctx context.Context, run func(ctx context.Cont
 	return w.deps.Retry.Do(ctx, "transcribe", run) //nolint:wrapcheck // the error of run
 }
 
-// keepUnwritten keeps a voice message that could not be written down in the workspace, so that what was said is not lost.
+// keepUnwritten keeps a voice message that could not be written down in the workspace, so
+// that what was said is not lost.
 func (w *work) keepUnwritten(ctx context.Context, a *bot.Attachment, failed *trouble) error {
 	p, err := w.openWorkspace()
 	if err != nil {
@@ -140,7 +142,9 @@ func (w *work) transcribeFile(ctx context.Context, a *bot.Attachment, content io
 	}
 	ctx, cancel := context.WithTimeout(ctx, transcribeTime)
 	defer cancel()
-	text, usd, err := w.deps.Transcriber.Transcribe(ctx, "recording"+ending, io.LimitReader(sound, maxRecording), size, time.Duration(a.Seconds)*time.Second)
+	text, usd, err := w.deps.Transcriber.Transcribe(
+		ctx, "recording"+ending, io.LimitReader(sound, maxRecording), size, time.Duration(a.Seconds)*time.Second,
+	)
 	w.got.USD += usd
 	if err == nil {
 		return text, nil
@@ -154,17 +158,24 @@ func (w *work) transcribeFile(ctx context.Context, a *bot.Attachment, content io
 	return "", becauseOf(turn.FileNotWritten, err)
 }
 
-// tellHeard tells the model what was said, and shows it to the person above the answer. name is a file of the workspace, ""
-// for what the person said themselves.
+// tellHeard tells the model what was said, and shows it to the person above the answer. name is a file of the
+// workspace, "" for what the person said themselves.
 func (w *work) tellHeard(a *bot.Attachment, text, name string) {
 	text = strings.TrimSpace(text)
 	if name == "" && !w.sent.Message.Forwarded {
-		w.addPart(llm.Part{Kind: llm.TextPart, Own: true, Text: fmt.Sprintf("[transcript of %s of the person%s]\n%s", prompt.A(a.Kind), after(a.Note), text)})
+		w.addPart(llm.Part{
+			Kind: llm.TextPart,
+			Own:  true,
+			Text: fmt.Sprintf("[transcript of %s of the person%s]\n%s", prompt.A(a.Kind), after(a.Note), text),
+		})
 	} else {
 		from := source.Recording(name)
 		marked, rules := w.deps.Wrap(from, text)
 		w.got.Flag(from, rules)
-		w.addPart(llm.Part{Kind: llm.TextPart, Text: fmt.Sprintf("[transcript of %s%s]\n%s", prompt.A(a.Kind), after(a.Note), marked)})
+		w.addPart(llm.Part{
+			Kind: llm.TextPart,
+			Text: fmt.Sprintf("[transcript of %s%s]\n%s", prompt.A(a.Kind), after(a.Note), marked),
+		})
 	}
 	w.got.Notices = append(w.got.Notices, w.deps.Words.Heard(w.sent.Message.Language, text))
 }

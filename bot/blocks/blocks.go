@@ -20,7 +20,8 @@ import (
 // Bucket is the bucket of the facts of a Keeper.
 const Bucket = "blocked"
 
-// Keeper stores blocks as facts, by tool, session and caller. It implements anomaly.Store and is safe for concurrent use.
+// Keeper stores blocks as facts, by tool, session and caller. It implements anomaly.Store
+// and is safe for concurrent use.
 type Keeper struct{ Facts facts.Bucket }
 
 // Blocks lists what is stored. Blocks that an earlier version stored had no end; they are omitted, which lifts them.
@@ -78,7 +79,8 @@ type List struct {
 func (l List) Blocked(session bot.SessionKey, caller string, all bool) []texts.Blocked {
 	var list []texts.Blocked
 	for _, block := range l.Blocks() {
-		here := (block.Session == "" || block.Session == string(session)) && (block.Caller == "" || block.Caller == caller)
+		here := (block.Session == "" || block.Session == string(session)) &&
+			(block.Caller == "" || block.Caller == caller)
 		if here || all {
 			list = append(list, texts.Blocked{
 				Tool: block.Tool, Reason: block.Why(),

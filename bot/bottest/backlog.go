@@ -32,7 +32,8 @@ func (s *Store) RowsIn(
 	}
 	rows, err := s.rowsWhere(func(r *bot.Row) bool {
 		failed := r.Problem != "" && (r.Purpose == bot.Final || r.Purpose == bot.Reply || r.Purpose == bot.Question)
-		return r.State == state && r.Place.Channel == channel && r.Place.Bot == botID && (before <= 0 || r.ID < before) &&
+		return r.State == state && r.Place.Channel == channel &&
+			r.Place.Bot == botID && (before <= 0 || r.ID < before) &&
 			(state != bot.Dead || failed)
 	}, false)
 	slices.Reverse(rows)

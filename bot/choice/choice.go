@@ -55,13 +55,16 @@ type Choices struct {
 
 // New returns Choices. Nothing is chosen before the first Follow.
 func New(deps Deps) *Choices {
-	return &Choices{deps: deps, chosen: facts.NewFollowed(deps.Store, bucket, revisions, deps.Now, func(list []bot.Fact) map[string]string {
-		chosen := make(map[string]string, len(list))
-		for _, fact := range list {
-			chosen[fact.Key] = fact.Value
-		}
-		return chosen
-	})}
+	return &Choices{
+		deps: deps,
+		chosen: facts.NewFollowed(deps.Store, bucket, revisions, deps.Now, func(list []bot.Fact) map[string]string {
+			chosen := make(map[string]string, len(list))
+			for _, fact := range list {
+				chosen[fact.Key] = fact.Value
+			}
+			return chosen
+		}),
+	}
 }
 
 // Of returns the provider that a conversation has chosen; "" = the configured order. It reads nothing from the store. A
@@ -101,8 +104,8 @@ func (c *Choices) Forget() { c.chosen.Forget() }
 // Follow reads what any process has chosen since the last call.
 func (c *Choices) Follow(ctx context.Context) error { return c.chosen.Follow(ctx) }
 
-// choiceKey returns the key of the choice of a conversation. A group has one for the whole chat, and each of its topics may
-// have another one.
+// choiceKey returns the key of the choice of a conversation. A group has one for the whole chat, and each of
+// its topics may have another one.
 func choiceKey(call *turn.Call) string {
 	if p := call.Message.Place; p.Group {
 		return topicKey(p.ChatKey(), p.Thread)
@@ -154,8 +157,8 @@ func (c *Choices) Feature() feature.Feature {
 	}
 }
 
-// findModel finds a provider by its name or the name of its model, ignoring case. If several have the same model, the first
-// one is returned.
+// findModel finds a provider by its name or the name of its model, ignoring case. If several have the same
+// model, the first one is returned.
 func (c *Choices) findModel(wanted string) (name string, ok bool) {
 	for _, m := range c.deps.Offered {
 		if strings.EqualFold(m.Name, wanted) {
@@ -202,8 +205,8 @@ func (c *Choices) Press(_ context.Context, call *turn.Call) (turn.Effect, error)
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{toast}}}, nil
 }
 
-// storeChoice stores a choice. Choosing the first model removes the choice outside of topics, so that the configured order
-// applies again.
+// storeChoice stores a choice. Choosing the first model removes the choice outside of topics, so that the
+// configured order applies again.
 func (c *Choices) storeChoice(call *turn.Call, name string) turn.Effect {
 	where, value := choiceKey(call), name
 	if name == c.deps.Offered[0].Name && (!call.Message.Place.Group || call.Message.Place.Thread == "") {
@@ -230,7 +233,8 @@ func (c *Choices) modelCard(call *turn.Call, now, by string) bot.Content {
 	}
 	i := slices.IndexFunc(c.deps.Offered, func(m Model) bool { return m.Name == now })
 	content := bot.Content{Language: lang}
-	content.Text = w.ModelCard(lang, modelLabel(c.deps.Offered[i]), by, c.mayChoose(call), call.Message.Place.Group && call.Message.Place.Thread == "")
+	content.Text = w.ModelCard(lang, modelLabel(c.deps.Offered[i]), by, c.mayChoose(call), call.Message.Place.Group &&
+		call.Message.Place.Thread == "")
 	if c.deps.Lock || len(c.deps.Offered) == 1 {
 		content.Text = w.ModelFixed(lang, modelLabel(c.deps.Offered[i]))
 	}

@@ -1,5 +1,5 @@
-// Package clock waits for times of the wall clock. A timer of Go counts the time during which the machine runs: it stands
-// still while the machine is suspended, and does not know that somebody has set the clock.
+// Package clock waits for times of the wall clock. A timer of Go counts the time during which the machine runs: it
+// stands still while the machine is suspended, and does not know that somebody has set the clock.
 package clock
 
 import (
@@ -12,8 +12,8 @@ import (
 const Look = time.Second
 
 // Left returns how long it is from now until a time: by the wall clock, or by the clock of the running machine if both
-// times are known by it and it is there sooner. So a clock that is set forward shortens a wait, and one that is set back
-// does not lengthen one that began before.
+// times are known by it and it is there sooner. So a clock that is set forward shortens a wait, and one that is set
+// back does not lengthen one that began before.
 func Left(at, now time.Time) time.Duration {
 	return min(at.Sub(now), at.Round(0).Sub(now.Round(0)))
 }

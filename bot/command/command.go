@@ -1,7 +1,7 @@
-// Package command routes slash commands to the features that answer them: who may use which, which of them act while a turn
-// is running, and how they are listed. It answers /help and /start itself, and has the commands about a conversation and
-// the state of the service. The effect of a command is computed from the store and applied as one Change that also
-// finishes its arrival, so that it happens once.
+// Package command routes slash commands to the features that answer them: who may use which, which of them act while a
+// turn is running, and how they are listed. It answers /help and /start itself, and has the commands about a
+// conversation and the state of the service. The effect of a command is computed from the store and applied as one
+// Change that also finishes its arrival, so that it happens once.
 package command
 
 import (
@@ -111,8 +111,8 @@ func (t *Table) Run(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	}
 }
 
-// nearestCommand returns the command that an unknown one may have been meant as, or "": each of them answers, if only with who
-// may use it and where.
+// nearestCommand returns the command that an unknown one may have been meant as, or "": each of them answers, if only
+// with who may use it and where.
 func (t *Table) nearestCommand(name string) string {
 	var names []string
 	for known, c := range t.commands {

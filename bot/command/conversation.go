@@ -30,8 +30,8 @@ type Background interface {
 	End(session bot.SessionKey)
 }
 
-// Conversation is what people do with a conversation: they stop what runs in it, and begin it again. Safe for concurrent
-// use.
+// Conversation is what people do with a conversation: they stop what runs in it, and begin it
+// again. Safe for concurrent use.
 type Conversation struct {
 	Store  Store
 	Behind Background // nil = nothing runs in the background
@@ -51,8 +51,8 @@ func (c *Conversation) Feature() feature.Feature {
 // expressBatch is how many express messages are searched for one's own position among them.
 const expressBatch = 1000
 
-// acceptedAt returns the position of an express message in the order of acceptance: /stop does not apply to messages that
-// came after it. Both may arrive in one batch after a time without a connection.
+// acceptedAt returns the position of an express message in the order of acceptance: /stop does not apply to messages
+// that came after it. Both may arrive in one batch after a time without a connection.
 func (c *Conversation) acceptedAt(ctx context.Context, msg *bot.Message) (int64, error) {
 	list, err := c.Store.Express(ctx, msg.Place.Channel, msg.Place.Bot, expressBatch)
 	if err != nil {
@@ -66,9 +66,9 @@ func (c *Conversation) acceptedAt(ctx context.Context, msg *bot.Message) (int64,
 	return math.MaxInt64, nil // not among the express arrivals: it applies to all that wait
 }
 
-// answerStop ends the running turn and drops what waits in the session: messages, open questions, commands in the background.
-// It spares what was written after the command, which may have begun a turn before the command is handled. The end of
-// the turn tells the person that it has stopped.
+// answerStop ends the running turn and drops what waits in the session: messages, open questions, commands in the
+// background. It spares what was written after the command, which may have begun a turn before the command is handled.
+// The end of the turn tells the person that it has stopped.
 func (c *Conversation) answerStop(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	lane, err := c.Store.Lane(ctx, call.Session)
 	if err != nil {
@@ -127,7 +127,9 @@ func (c *Conversation) countQuestions(ctx context.Context, session bot.SessionKe
 }
 
 // resetWith starts a new conversation: the model no longer sees what came before.
-func (c *Conversation) resetWith(word func(texts.Words, string) string) func(context.Context, *turn.Call) (turn.Effect, error) {
+func (c *Conversation) resetWith(
+	word func(texts.Words, string) string,
+) func(context.Context, *turn.Call) (turn.Effect, error) {
 	return func(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 		lane, err := c.Store.Lane(ctx, call.Session)
 		if err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	// payload is what a link t.me/BOT?start=PAYLOAD can bring (Bot API, deep linking). Anybody can make such a link, and
-	// the person who follows it sends it with one tap: it shows something and changes nothing.
+	// payload is what a link t.me/BOT?start=PAYLOAD can bring (Bot API, deep linking). Anybody can make such a link,
+	// and the person who follows it sends it with one tap: it shows something and changes nothing.
 	payload = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	// code is the form of the first admin's code: that of the service, or the shorter one of setup.
 	code = regexp.MustCompile(`^(?i)(?:[A-Z2-7]{12}|[A-Z2-7]{26})$`)

@@ -23,7 +23,8 @@ type About struct {
 	Unset    func() []texts.Unset // tools that are absent because a key is not set; may be nil
 	// Aside lists tools that servers of models refuse, which are not offered to them; may be nil.
 	Aside func() []texts.SetAside
-	// Fenced reports whether the model of a conversation takes no tools, so that it writes its calls as text; may be nil.
+	// Fenced reports whether the model of a conversation takes no tools, so that it writes
+	// its calls as text; may be nil.
 	Fenced  func(session bot.SessionKey) bool
 	Servers func() texts.Connected // may be nil
 	Filters func() texts.Filtered  // may be nil
@@ -63,7 +64,12 @@ func (s *Status) answerStatus(ctx context.Context, call *turn.Call) (turn.Effect
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	state := texts.Status{Model: about.Model(call.Session), Lane: lane, Waiting: len(waiting), Tools: s.usableTools(call)}
+	state := texts.Status{
+		Model:   about.Model(call.Session),
+		Lane:    lane,
+		Waiting: len(waiting),
+		Tools:   s.usableTools(call),
+	}
 	if lane.Turn != "" { // it still counts the message that it began with
 		state.Waiting = max(0, state.Waiting-1)
 	}

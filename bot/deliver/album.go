@@ -7,8 +7,8 @@ import (
 )
 
 // apart returns the consequence of an album that the server refuses: its files are sent one by one. The same Change
-// ends the row and writes those of the files, so that none is lost and none is sent twice. Each of them then has its own
-// simpler forms.
+// ends the row and writes those of the files, so that none is lost and none is sent twice. Each of them
+// then has its own simpler forms.
 func (o *Outbox) apart(row *bot.Row, err error) verdict {
 	o.log(row).Warn().Err(err).Msg("album refused; its files are sent one by one")
 	v := verdict{outcome: "apart", update: bot.RowUpdate{

@@ -230,8 +230,8 @@ func (o *Outbox) afterMove(row *bot.Row) time.Duration {
 }
 
 // vague decides about a request whose outcome is unknown. What somebody waits for is repeated, at most Options.Repeats
-// times, once answers come back again (Deps.Probe), so that an outage uses up none of them. An edit does no harm when it
-// is repeated: it is for as long as Options.GiveUp, after delays that grow with the time that has passed.
+// times, once answers come back again (Deps.Probe), so that an outage uses up none of them. An edit does no harm when
+// it is repeated: it is for as long as Options.GiveUp, after delays that grow with the time that has passed.
 func (o *Outbox) vague(ctx context.Context, row *bot.Row, from bot.RowState, err error) verdict {
 	now := o.deps.Now()
 	since := row.Doubt
@@ -259,9 +259,9 @@ func (o *Outbox) vague(ctx context.Context, row *bot.Row, from bot.RowState, err
 	}}
 }
 
-// askAgain adds to the end of a question that may not have arrived one more row, which says so: nothing else of the turn
-// would, since it waits for the decision. That row is as doubtful as the first, so that it is sent once answers come back,
-// and so that every copy is decided by.
+// askAgain adds to the end of a question that may not have arrived one more row, which says so: nothing else of the
+// turn would, since it waits for the decision. That row is as doubtful as the first, so that it is sent once answers
+// come back, and so that every copy is decided by.
 func (o *Outbox) askAgain(ctx context.Context, row *bot.Row, since time.Time, v *verdict) {
 	if row.Purpose != bot.Question || o.deps.Again == nil {
 		return

@@ -24,7 +24,9 @@ const (
 
 // String implements fmt.Stringer.
 func (f form) String() string {
-	return [...]string{"whole", "as a plain document", "without reply", "plain", "without buttons", "as a document", "one sentence"}[f]
+	return [...]string{
+		"whole", "as a plain document", "without reply", "plain", "without buttons", "as a document", "one sentence",
+	}[f]
 }
 
 // outgoing is a row that is being sent.

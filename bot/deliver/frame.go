@@ -129,7 +129,9 @@ func (s *state) frame(words ProgressWords, language string, now time.Time) bot.C
 	}
 	s.mu.Unlock()
 	if took > lineAfter {
-		line := strings.Join(append([]string{words.Line(language, current.does, current.show, done, total, took)}, said...), "\n")
+		line := strings.Join(
+			append([]string{words.Line(language, current.does, current.show, done, total, took)}, said...), "\n",
+		)
 		return bot.Content{Text: line, Entities: render.Inert(line)}
 	}
 	m := render.Partial(text)

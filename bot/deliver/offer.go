@@ -13,9 +13,9 @@ import (
 // commit takes.
 const adoptFor = time.Minute
 
-// OfferingStore is a Store whose Changes offer the rows that they write to the outbox, which then need not read them back. If
-// a row can be sent at once, because its chat is free and the budget has room, the Change stores it as being sent
-// already, which saves the commit of the claim. For the dispatcher it is also an Outbox, which needs no wake-up.
+// OfferingStore is a Store whose Changes offer the rows that they write to the outbox, which then need not read them
+// back. If a row can be sent at once, because its chat is free and the budget has room, the Change stores it as being
+// sent already, which saves the commit of the claim. For the dispatcher it is also an Outbox, which needs no wake-up.
 type OfferingStore struct {
 	bot.Store
 	Outbox *Outbox

@@ -49,8 +49,9 @@ type Deps struct {
 	// Probe makes a request that changes nothing (Bot API getMe), and returns nil if it was answered. What may have
 	// arrived is repeated only after that. nil = it is repeated without.
 	Probe func(ctx context.Context) error
-	// Again adds to a Change what is sent in place of a question that may not have arrived, once its repetitions are used up:
-	// rows, and which questions they are the cards of. It adds nothing if the question is over. nil = it never does.
+	// Again adds to a Change what is sent in place of a question that may not have arrived, once its
+	// repetitions are used up: rows, and which questions they are the cards of. It adds nothing if the
+	// question is over. nil = it never does.
 	Again func(ctx context.Context, row *bot.Row, change *bot.Change) error
 	// Language returns the IETF tag of the reader of a row; nil = the default language.
 	Language func(row *bot.Row) string

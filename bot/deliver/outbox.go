@@ -182,7 +182,8 @@ func (o *Outbox) resume(ctx context.Context) bool {
 					continue
 				}
 				later[rows[i].Place.ChatKey()] = true
-				if strings.HasPrefix(rows[i].Problem, string(bot.Throttled)) { // a request before the time is over lengthens it
+				// a request before the time is over lengthens it
+				if strings.HasPrefix(rows[i].Problem, string(bot.Throttled)) {
 					o.deps.Pacer.Freeze(rows[i].Place, left)
 				}
 			}

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// slower is how long a message grows until the time between two edits has doubled, and longer the length of its text
-	// in UTF-16 units: the more there is to read, the less it matters when the rest comes.
+	// slower is how long a message grows until the time between two edits has doubled, and longer the length of its
+	// text in UTF-16 units: the more there is to read, the less it matters when the rest comes.
 	slower = 20 * time.Second
 	longer = 2000
 	// slowest limits by how much the interval grows.

@@ -66,8 +66,8 @@ type Spec struct {
 	// is being delivered.
 	Placeholder func(ctx context.Context) (message string, err error)
 	Buttons     [][]bot.Button // below the placeholder
-	// Gone is called once if the place cannot be reached any more, with the time of the request that has shown it; may be nil.
-	// It must not block.
+	// Gone is called once if the place cannot be reached any more, with the time of the request that has shown it;
+	// may be nil. It must not block.
 	Gone func(asked time.Time)
 }
 
@@ -241,9 +241,15 @@ func (p *Progress) step(ctx context.Context, now time.Time) time.Duration {
 
 // draft shows the newest frame as a draft.
 func (p *Progress) draft(ctx context.Context, now time.Time) time.Duration {
-	return p.frame(ctx, now, track{draftEvery, draftAgain, false, &p.noDrafts, func(ctx context.Context, c bot.Content) error {
-		return p.deps.Live.Draft(ctx, p.spec.Place, p.spec.Draft, c)
-	}})
+	return p.frame(ctx, now, track{
+		draftEvery,
+		draftAgain,
+		false,
+		&p.noDrafts,
+		func(ctx context.Context, c bot.Content) error {
+			return p.deps.Live.Draft(ctx, p.spec.Place, p.spec.Draft, c)
+		},
+	})
 }
 
 // track is a way to show frames.
@@ -336,10 +342,16 @@ func (p *Progress) grow(ctx context.Context, now time.Time) time.Duration {
 	if g := p.state.glance(now); g.empty && !p.showing {
 		return g.change // the placeholder says the same
 	}
-	return p.frame(ctx, now, track{p.opts.Interval, never, true, &p.noEdits, func(ctx context.Context, c bot.Content) error {
-		c.Buttons = p.spec.Buttons // an edit without buttons removes them
-		return p.deps.Live.Revise(ctx, p.spec.Place, p.message, c)
-	}})
+	return p.frame(ctx, now, track{
+		p.opts.Interval,
+		never,
+		true,
+		&p.noEdits,
+		func(ctx context.Context, c bot.Content) error {
+			c.Buttons = p.spec.Buttons // an edit without buttons removes them
+			return p.deps.Live.Revise(ctx, p.spec.Place, p.message, c)
+		},
+	})
 }
 
 // placeholder requests the message that grows, until it is there.

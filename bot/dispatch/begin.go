@@ -93,7 +93,8 @@ func (d *Dispatcher) beginFirsts(batch []incoming) {
 func (d *Dispatcher) startFirst(session bot.SessionKey, f *first) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.turns == nil || d.paused[session] != nil || len(d.queued) > 0 || len(d.back) > 2*d.limit || len(d.jobs) >= d.opts.Concurrency || d.jobs[session] != nil || !d.hasMemory() {
+	if d.turns == nil || d.paused[session] != nil || len(d.queued) > 0 || len(d.back) > 2*d.limit ||
+		len(d.jobs) >= d.opts.Concurrency || d.jobs[session] != nil || !d.hasMemory() {
 		return false
 	}
 	party := cmp.Or(f.msg.Person, partyOf(session))
@@ -287,7 +288,9 @@ func (d *Dispatcher) noticesAtBegin(t *task, turn string, admission turn.Admissi
 }
 
 // storeBeginning makes the beginning of a turn durable. From then on the lane is held.
-func (w *work) storeBeginning(ctx context.Context, cancel context.CancelCauseFunc, j *job, b *beginning, f *first) error {
+func (w *work) storeBeginning(
+	ctx context.Context, cancel context.CancelCauseFunc, j *job, b *beginning, f *first,
+) error {
 	d := w.d
 	known := make(chan struct{})
 	defer close(known)

@@ -27,15 +27,17 @@ type Dispatcher struct {
 	mu sync.Mutex
 	line
 	starts
-	lost     map[string]time.Time           // chats that cannot be reached, by key, and since when
-	leaving  map[bot.SessionKey]string      // turns that are being ended because their chat cannot be reached, by session
-	paused   map[bot.SessionKey]*time.Timer // sessions that are looked at again at a certain time
-	awaited  map[bot.SessionKey]lookout     // arrivals that more may follow
-	jobs     map[bot.SessionKey]*job        // sessions being worked on
-	decided  map[bot.SessionKey]bool        // parked sessions that have a decision to act on
-	outage   outage
-	breaks   map[bot.SessionKey]bool // sessions whose inbox may hold a command that stops the turn in progress
-	turns    context.Context         //nolint:containedctx // parent of turns that begin; nil before Run and once it ends
+	lost map[string]time.Time // chats that cannot be reached, by key, and since when
+	// turns that are being ended because their chat cannot be reached, by session
+	leaving map[bot.SessionKey]string
+	paused  map[bot.SessionKey]*time.Timer // sessions that are looked at again at a certain time
+	awaited map[bot.SessionKey]lookout     // arrivals that more may follow
+	jobs    map[bot.SessionKey]*job        // sessions being worked on
+	decided map[bot.SessionKey]bool        // parked sessions that have a decision to act on
+	outage  outage
+	breaks  map[bot.SessionKey]bool // sessions whose inbox may hold a command that stops the turn in progress
+	//nolint:containedctx // parent of turns that begin; nil before Run and once it ends
+	turns    context.Context
 	kept     *kept
 	arrivals arrivals
 	recent   recent
@@ -58,8 +60,12 @@ func New(parts Parts, opts Options) *Dispatcher {
 	return &Dispatcher{
 		parts: parts, opts: opts,
 		line: line{
-			queue: fair.Crowd[bot.SessionKey]{Most: opts.PerCaller}, queued: map[bot.SessionKey]*waiter{},
-			party: map[bot.SessionKey]string{}, average: firstGuess, over: map[bot.SessionKey]time.Time{}, retry: map[bot.SessionKey]bool{},
+			queue:   fair.Crowd[bot.SessionKey]{Most: opts.PerCaller},
+			queued:  map[bot.SessionKey]*waiter{},
+			party:   map[bot.SessionKey]string{},
+			average: firstGuess,
+			over:    map[bot.SessionKey]time.Time{},
+			retry:   map[bot.SessionKey]bool{},
 		},
 		starts:  starts{limit: cmp.Or(opts.Starts, firstPlaces), fixed: opts.Starts > 0},
 		lost:    map[string]time.Time{},

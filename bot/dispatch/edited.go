@@ -176,7 +176,13 @@ func (d *Dispatcher) reviseTurn(a *bot.Arrival, msg *bot.Message, lane *bot.Lane
 		return e, poison{err}
 	}
 	e.Change.Arrive = []bot.Arrival{{
-		Channel: d.opts.Channel, Bot: d.opts.Bot, ID: next.ID, Source: bot.FromEdit, Session: lane.Session, Raw: raw, At: d.parts.Now(),
+		Channel: d.opts.Channel,
+		Bot:     d.opts.Bot,
+		ID:      next.ID,
+		Source:  bot.FromEdit,
+		Session: lane.Session,
+		Raw:     raw,
+		At:      d.parts.Now(),
 	}}
 	e.Change.Lanes = []bot.LaneUpdate{{Session: lane.Session, Stop: new(lane.Turn)}}
 	e.Change.Facts = []bot.Fact{d.recordNewest(msg, a)}
@@ -200,7 +206,10 @@ func editsOf(waiting []bot.Arrival, turn string) (seqs []int64) {
 // recordNewest records the arrival with the newest version of a message.
 func (d *Dispatcher) recordNewest(msg *bot.Message, a *bot.Arrival) bot.Fact {
 	return bot.Fact{
-		Bucket: editedBucket, Key: editedKey(msg.Place, msg.Message), Value: a.ID, Expires: d.parts.Now().Add(editedFor),
+		Bucket:  editedBucket,
+		Key:     editedKey(msg.Place, msg.Message),
+		Value:   a.ID,
+		Expires: d.parts.Now().Add(editedFor),
 	}
 }
 
@@ -323,12 +332,15 @@ func againHash(turn string) string {
 func againID(hash string) string { return "again-" + hash }
 
 // offerAgain sends the button for a message that was changed after its turn, once for each turn.
-func (d *Dispatcher) offerAgain(session bot.SessionKey, said *journal.Entry, a *bot.Arrival, msg *bot.Message) turn.Effect {
+func (d *Dispatcher) offerAgain(
+	session bot.SessionKey, said *journal.Entry, a *bot.Arrival, msg *bot.Message,
+) turn.Effect {
 	hash := againHash(said.Turn)
 	row := d.reply(msg, bot.Notice, d.parts.Words.EditedLate(msg.Language), againID(hash))
 	row.Session, row.Turn, row.ReplyTo = session, said.Turn, msg.Message
 	row.Content.Buttons = [][]bot.Button{{{
-		Label: d.parts.Words.AgainButton(msg.Language), Data: strings.Join([]string{againPrefix, hash, msg.Person}, ":"),
+		Label: d.parts.Words.AgainButton(msg.Language),
+		Data:  strings.Join([]string{againPrefix, hash, msg.Person}, ":"),
 	}}}
 	e := turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}
 	if a != nil {
@@ -392,7 +404,13 @@ func (d *Dispatcher) pressAgain(ctx context.Context, call *turn.Call) (e turn.Ef
 		return e, poison{err}
 	}
 	e.Change.Arrive = []bot.Arrival{{
-		Channel: d.opts.Channel, Bot: d.opts.Bot, ID: next.ID, Source: bot.FromAgain, Session: call.Session, Raw: raw, At: next.At,
+		Channel: d.opts.Channel,
+		Bot:     d.opts.Bot,
+		ID:      next.ID,
+		Source:  bot.FromAgain,
+		Session: call.Session,
+		Raw:     raw,
+		At:      next.At,
 	}}
 	e.Change.Send = []bot.Row{toast}
 	if msg.Message != "" {

@@ -137,7 +137,12 @@ func (d *Dispatcher) expressPress(ctx context.Context, a *bot.Arrival, msg *bot.
 		if presser == nil && prefix != againPrefix {
 			return d.parts.Approvals.Press(ctx, msg)
 		}
-		call := &turn.Call{Message: msg, Session: d.session(msg), Admin: verdict.Admin, Running: d.runsTurn(d.session(msg))}
+		call := &turn.Call{
+			Message: msg,
+			Session: d.session(msg),
+			Admin:   verdict.Admin,
+			Running: d.runsTurn(d.session(msg)),
+		}
 		if presser == nil {
 			return d.pressAgain(ctx, call)
 		}
@@ -157,7 +162,9 @@ func (d *Dispatcher) expressText(ctx context.Context, a *bot.Arrival, msg *bot.M
 		return d.refuseSender(ctx, a, msg, verdict)
 	}
 	if msg.Command == "" { // of all other texts, only commands overtake
-		return d.storeEffect(ctx, a, func() (turn.Effect, error) { return d.parts.Explanations.Explain(ctx, msg, a.At) })
+		return d.storeEffect(ctx, a, func() (turn.Effect, error) {
+			return d.parts.Explanations.Explain(ctx, msg, a.At)
+		})
 	}
 	call := &turn.Call{Message: msg, Session: d.session(msg), Admin: verdict.Admin, Allowed: verdict.Allowed}
 	d.awaitBeginning(ctx, call.Session)
@@ -193,7 +200,9 @@ func (d *Dispatcher) refuseSender(ctx context.Context, a *bot.Arrival, msg *bot.
 		computed = true
 		e := turn.Effect{Change: bot.Change{Send: slices.Clone(v.Change.Send), Facts: v.Change.Facts}}
 		if v.Reply != "" {
-			e.Change.Send = append(e.Change.Send, d.reply(msg, bot.Reply, v.Reply, onceKey(v.Once, d.parts.Now(), d.opts.OnceFor)))
+			e.Change.Send = append(e.Change.Send, d.reply(
+				msg, bot.Reply, v.Reply, onceKey(v.Once, d.parts.Now(), d.opts.OnceFor),
+			))
 		}
 		return e, nil
 	})

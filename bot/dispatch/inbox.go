@@ -169,13 +169,16 @@ func (e *turnInbox) steeringTexts(ctx context.Context, waiting []bot.Arrival) (s
 
 // steers reports whether a message can join a turn. Files have to be read before a turn, and a command is no text.
 func steers(msg *bot.Message) bool {
-	return msg.Kind == bot.Text && msg.Command == "" && !msg.FromBot && msg.Place.Ordinary() && len(msg.Files) == 0 && !empty(msg)
+	return msg.Kind == bot.Text && msg.Command == "" && !msg.FromBot &&
+		msg.Place.Ordinary() && len(msg.Files) == 0 && !empty(msg)
 }
 
 // addJoining adds to a Change that appends what was heard that its arrivals are finished. The questions of a turn whose
 // message was changed are withdrawn.
 func (e *turnInbox) addJoining(ctx context.Context, change *bot.Change) error {
-	if e.unstored == nil || !slices.ContainsFunc(change.Append.Entries, func(s journal.Entry) bool { return s.Joins != "" }) {
+	if e.unstored == nil || !slices.ContainsFunc(change.Append.Entries, func(s journal.Entry) bool {
+		return s.Joins != ""
+	}) {
 		return nil
 	}
 	change.Done, change.Facts = e.unstored.texts, append(change.Facts, e.unstored.facts...)

@@ -63,7 +63,9 @@ func (j *laneJournal) Load(ctx context.Context, room int) (journal.Tail, error) 
 // its context ends.
 func (j *laneJournal) Append(ctx context.Context, entries ...journal.Entry) ([]journal.Entry, error) {
 	change := &bot.Change{
-		Lease: &j.lease, Append: &bot.Append{Session: j.lease.Session, After: j.last, Entries: entries}, Send: j.notices(entries),
+		Lease:  &j.lease,
+		Append: &bot.Append{Session: j.lease.Session, After: j.last, Entries: entries},
+		Send:   j.notices(entries),
 	}
 	if err := j.inbox.addJoining(ctx, change); err != nil {
 		return nil, err
@@ -315,7 +317,21 @@ func asStored(e journal.Entry) (journal.Entry, bool) {
 	if e.At.IsZero() {
 		e.At = time.Time{}
 	}
-	texts := []string{e.Turn, e.Text, e.Speaker, e.Caller, e.News, string(e.Foreign), e.Tool, e.Rule, e.By, e.Cleared, string(e.Source), e.Reason, e.Model}
+	texts := []string{
+		e.Turn,
+		e.Text,
+		e.Speaker,
+		e.Caller,
+		e.News,
+		string(e.Foreign),
+		e.Tool,
+		e.Rule,
+		e.By,
+		e.Cleared,
+		string(e.Source),
+		e.Reason,
+		e.Model,
+	}
 	if e.Quote != nil {
 		texts = append(texts, e.Quote.Author, e.Quote.Text)
 	}
@@ -333,7 +349,12 @@ func asStored(e journal.Entry) (journal.Entry, bool) {
 	}
 	lists := [][]string{texts, e.Notices, e.Touched, e.Found, e.Opened}
 	if e.State != nil {
-		lists = append(lists, e.State.Succeeded, e.State.Touched, e.State.Made, e.State.Marked, []string{e.State.Suspicious, e.State.Foreign, e.State.Turn, e.State.Caller})
+		lists = append(lists, e.State.Succeeded, e.State.Touched, e.State.Made, e.State.Marked, []string{
+			e.State.Suspicious,
+			e.State.Foreign,
+			e.State.Turn,
+			e.State.Caller,
+		})
 		for _, c := range e.State.By {
 			lists[0] = append(lists[0], c.Caller)
 		}

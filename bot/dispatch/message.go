@@ -45,7 +45,8 @@ func (d *Dispatcher) gatherMessages(waiting []bot.Arrival, first bot.Message) ga
 	last, n := first, 1
 	for ; n < len(waiting); n++ {
 		next, err := d.decodeArrival(&waiting[n])
-		if err != nil || waiting[n].Source == bot.FromSchedule || !d.followsMessage(&last, &next, waiting[n].At.Sub(waiting[n-1].At)) {
+		if err != nil || waiting[n].Source == bot.FromSchedule ||
+			!d.followsMessage(&last, &next, waiting[n].At.Sub(waiting[n-1].At)) {
 			return g
 		}
 		relocateMessage(&next, waiting[n].Session)
@@ -333,7 +334,10 @@ func (d *Dispatcher) receiveFiles(
 	}()
 	stop := d.showTyping(reading, t.msg.Place)
 	got, err := d.parts.Attachments.Receive(cost.WithPayer(reading, payer), &turn.Sent{
-		Message: t.msg, Session: lane.Session, Workspace: d.laneClaim(lane, t.msg.Place).Workspace, Turn: d.turnID(t.arrival),
+		Message:   t.msg,
+		Session:   lane.Session,
+		Workspace: d.laneClaim(lane, t.msg.Place).Workspace,
+		Turn:      d.turnID(t.arrival),
 	})
 	stop()
 	switch {
@@ -414,7 +418,15 @@ func unreadParts(files []bot.Attachment) []llm.Part {
 // firstEntry is the journal's first line of a turn.
 func (d *Dispatcher) firstEntry(t *task, turn string, news turn.News, now time.Time) journal.Entry {
 	msg := t.msg
-	e := journal.Entry{Turn: turn, Kind: journal.UserEntry, At: now, Text: strings.TrimSpace(msg.Text), Speaker: msg.Name, Caller: msg.Caller, News: news.Text}
+	e := journal.Entry{
+		Turn:    turn,
+		Kind:    journal.UserEntry,
+		At:      now,
+		Text:    strings.TrimSpace(msg.Text),
+		Speaker: msg.Name,
+		Caller:  msg.Caller,
+		News:    news.Text,
+	}
 	e.Heard, e.Scheduled = heardOf(msg, t.arrival.ID), d.isScheduledRun(t.arrival)
 	if t.received == nil {
 		e.Parts = unreadParts(msg.Files)
@@ -426,7 +438,12 @@ func (d *Dispatcher) firstEntry(t *task, turn string, news turn.News, now time.T
 		e.Foreign = source.Forwarded
 	}
 	if msg.Reply != nil {
-		e.Quote = &journal.Quote{Author: msg.Reply.Author, Caller: msg.Reply.Caller, Own: msg.Reply.Own, Text: msg.Reply.Text}
+		e.Quote = &journal.Quote{
+			Author: msg.Reply.Author,
+			Caller: msg.Reply.Caller,
+			Own:    msg.Reply.Own,
+			Text:   msg.Reply.Text,
+		}
 	}
 	if e.Source = flagged(&e, t, news.Flagged); e.Source != source.None {
 		e.Flagged = true

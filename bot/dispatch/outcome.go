@@ -278,14 +278,17 @@ func (w *work) postponeTurn(ctx context.Context, change *bot.Change, out agent.O
 	if overloaded(out.Err) {
 		text = w.d.parts.Words.Busy
 	}
-	change.Send = []bot.Row{w.row(bot.Notice, bot.Content{Text: text(w.msg.Language, w.turn.Request)}, "away/"+w.turn.ID)}
+	change.Send = []bot.Row{
+		w.row(bot.Notice, bot.Content{Text: text(w.msg.Language, w.turn.Request)}, "away/"+w.turn.ID),
+	}
 	return nil
 }
 
 // overloaded reports whether a model has said that it is asked too much, by all or by us, rather than not answered.
 func overloaded(err error) bool {
 	e, ok := errors.AsType[*llm.Error](err)
-	return ok && (e.Kind == llm.RateLimited || e.Kind == llm.Unavailable && (e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable || e.Status == 529))
+	return ok && (e.Kind == llm.RateLimited || e.Kind == llm.Unavailable &&
+		(e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable || e.Status == 529))
 }
 
 // backoffTime returns a third of the time that has passed, at least 2 s and at most a minute.

@@ -54,8 +54,8 @@ type Receiving struct {
 	Waits  func(ctx context.Context, place bot.Place, draft int64, text string) (shown, able bool)
 	Signs  Signs       // nil = none are shown
 	Memory turn.Memory // nil = nothing is remembered between conversations
-	// Resumed is told of each message that begins a turn, with what was said before it in the conversation, as far as the
-	// turn reads it, but of no task that is due; may be nil. It must not block.
+	// Resumed is told of each message that begins a turn, with what was said before it in the conversation, as far as
+	// the turn reads it, but of no task that is due; may be nil. It must not block.
 	Resumed func(msg *bot.Message, session bot.SessionKey, before []journal.Entry)
 	// Schedule follows the runs of scheduled tasks, whose messages nobody has sent; nil = there are none.
 	Schedule Schedule
@@ -73,8 +73,9 @@ type Buttons struct {
 
 // Parts are the dependencies of a Dispatcher.
 type Parts struct {
-	Store        bot.Store
-	Decoders     map[bot.Source]bot.Decoder // by source of the arrival; the channel's own updates have the channel's name
+	Store bot.Store
+	// by source of the arrival; the channel's own updates have the channel's name
+	Decoders     map[bot.Source]bot.Decoder
 	Composer     bot.Composer
 	Runner       Runner
 	Guard        turn.Guard
@@ -113,8 +114,8 @@ type Observers struct {
 type Observation struct {
 	What string // update; queue: a turn has begun; turn: a run of one is over; end: a turn is over, and stored
 	Kind string // for update: its kind; for turn and end: its outcome
-	// For queue: how long the message has waited. For turn: how long the run took. For end: how long the turn took, from
-	// the arrival of its message.
+	// For queue: how long the message has waited. For turn: how long the run took. For end: how long the turn took,
+	// from the arrival of its message.
 	Duration time.Duration
 	Turn     string        // "" for an update
 	Session  string        // for end

@@ -17,7 +17,8 @@ import (
 
 // line holds the sessions that wait for a worker. Guarded by Dispatcher.mu.
 type line struct {
-	queue   fair.Crowd[bot.SessionKey]   // sessions to look at, by party and chat; it also counts the busy sessions of each party
+	// sessions to look at, by party and chat; it also counts the busy sessions of each party
+	queue   fair.Crowd[bot.SessionKey]
 	urgent  []bot.SessionKey             // sessions to look at before them: their turns have begun already
 	queued  map[bot.SessionKey]*waiter   // members of queue and urgent
 	party   map[bot.SessionKey]string    // of queued sessions whose key does not contain it
@@ -34,12 +35,13 @@ type job struct {
 	again bool // the session was woken while it was busy: look again afterwards
 	// it has a place among those that begin, until its turn is stored
 	starting bool
-	since    time.Time               // it has it
-	told     <-chan struct{}         // closed when nothing is being shown any more that says that it waits; nil = nothing was
-	alone    bool                    // when the turn began, no other arrival was waiting; later arrivals set again
-	cancel   context.CancelCauseFunc // cancels the turn; nil between turns
-	held     bool                    // the turn holds its lane; before that, its beginning is still being stored
-	broken   bool                    // a command that may stop the turn has arrived
+	since    time.Time // it has it
+	// closed when nothing is being shown any more that says that it waits; nil = nothing was
+	told   <-chan struct{}
+	alone  bool                    // when the turn began, no other arrival was waiting; later arrivals set again
+	cancel context.CancelCauseFunc // cancels the turn; nil between turns
+	held   bool                    // the turn holds its lane; before that, its beginning is still being stored
+	broken bool                    // a command that may stop the turn has arrived
 	// closed when it is known whether the last turn that began has been stored
 	beginning <-chan struct{}
 	// the arrival whose files are being read, before its turn begins; 0 = none

@@ -84,7 +84,9 @@ func (w *work) runConcludes(ctx context.Context, change *bot.Change, out agent.O
 		return
 	}
 	if heading := w.heading(ctx); heading != "" {
-		if i := slices.IndexFunc(change.Send, func(r bot.Row) bool { return r.Purpose == bot.Final || r.Purpose == bot.Question }); i >= 0 {
+		if i := slices.IndexFunc(change.Send, func(r bot.Row) bool {
+			return r.Purpose == bot.Final || r.Purpose == bot.Question
+		}); i >= 0 {
 			change.Send[i].ReplyTo = heading
 		}
 	}

@@ -100,7 +100,9 @@ func (w *work) notices(entries []journal.Entry) []bot.Row {
 	var rows []bot.Row
 	for _, e := range entries {
 		if e.Shortens() {
-			rows = append(rows, w.row(bot.Notice, bot.Content{Text: w.d.parts.Words.Summed(w.msg.Language)}, w.once("summed")))
+			rows = append(rows, w.row(
+				bot.Notice, bot.Content{Text: w.d.parts.Words.Summed(w.msg.Language)}, w.once("summed"),
+			))
 		}
 		for i, text := range e.Notices {
 			rows = append(rows,
@@ -128,8 +130,8 @@ type album struct {
 	bytes int64
 }
 
-// albums groups the files of a result. Only what a channel shows alike goes together: pictures, sounds, or documents, in
-// the order of the result and within the limits of an album.
+// albums groups the files of a result. Only what a channel shows alike goes together: pictures, sounds, or documents,
+// in the order of the result and within the limits of an album.
 func albums(parts []llm.Part) []album {
 	var list []album
 	for i := range parts {

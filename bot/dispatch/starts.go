@@ -11,10 +11,10 @@ import (
 // machine has too much to do, a beginning takes longer, so fewer begin; those that run meet no more work than that of
 // the places. So nothing has to know what the machine can take, or which part of it is short of what.
 //
-// How many places there are is learnt as TCP Vegas learns its window: a beginning that takes twice as long as when there
-// was little to do has waited half of its time, so half of the places only make others wait. A few of those are wanted,
-// so that the machine never waits for work. A store that commits many Changes together gets many places, one that is
-// short of processor few.
+// How many places there are is learnt as TCP Vegas learns its window: a beginning that takes twice as long as when
+// there was little to do has waited half of its time, so half of the places only make others wait. A few of those are
+// wanted, so that the machine never waits for work. A store that commits many Changes together gets many places, one
+// that is short of processor few.
 
 // startPatience is how long a message that is not stored yet waits for a place, so that a burst is stored together with
 // its turns. What waits longer is stored without its turn.

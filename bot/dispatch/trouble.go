@@ -31,7 +31,9 @@ func hopeless(err error) bool {
 
 // countFailure counts a failed attempt at an arrival. After the last one, the arrival becomes a dead letter, the person
 // is told and the session continues. It reports whether the session has more to do at once.
-func (d *Dispatcher) countFailure(ctx context.Context, session bot.SessionKey, a *bot.Arrival, cause error) (more bool) {
+func (d *Dispatcher) countFailure(
+	ctx context.Context, session bot.SessionKey, a *bot.Arrival, cause error,
+) (more bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Str("arrival", a.ID).
@@ -236,7 +238,9 @@ func (d *Dispatcher) unstored(ctx context.Context, raws []turn.Raw, cause error)
 	if d.parts.Operators != nil {
 		for _, place := range d.parts.Operators() {
 			d.say(ctx, bot.Row{
-				Place: place, Purpose: bot.Notice, Content: bot.Content{Text: d.parts.Words.OutOfOrder("", why.Advice())},
+				Place:   place,
+				Purpose: bot.Notice,
+				Content: bot.Content{Text: d.parts.Words.OutOfOrder("", why.Advice())},
 			})
 		}
 	}

@@ -56,7 +56,12 @@ func (d *Dispatcher) askerOf(msg *bot.Message, a *bot.Arrival) *asker {
 		return nil
 	}
 	return &asker{
-		place: msg.Place, person: cmp.Or(msg.Person, msg.Caller), message: msg.Message, language: msg.Language, turn: d.turnID(a), arrival: a.Seq,
+		place:    msg.Place,
+		person:   cmp.Or(msg.Person, msg.Caller),
+		message:  msg.Message,
+		language: msg.Language,
+		turn:     d.turnID(a),
+		arrival:  a.Seq,
 	}
 }
 
@@ -194,7 +199,9 @@ func (d *Dispatcher) tellOne(ctx context.Context, n *notice) {
 	shown, able := false, false
 	if d.parts.Waits != nil {
 		ctx, cancel := context.WithTimeout(ctx, tellTime)
-		shown, able = d.parts.Waits(ctx, n.asker.place, draftOf(n.asker.turn), d.parts.Words.Crowded(n.asker.language, n.wait))
+		shown, able = d.parts.Waits(
+			ctx, n.asker.place, draftOf(n.asker.turn), d.parts.Words.Crowded(n.asker.language, n.wait),
+		)
 		cancel()
 	}
 	if !able && d.parts.Signs != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Followed is what all processes have stored in a bucket, as this one remembers it. A second bucket holds one value, which
-// changes with each change of the first: where nothing has changed, Follow reads no more than that. Make it with NewFollowed.
-// Safe for concurrent use; it starts no goroutines.
+// Followed is what all processes have stored in a bucket, as this one remembers it. A second bucket holds one value,
+// which changes with each change of the first: where nothing has changed, Follow reads no more than that. Make it with
+// NewFollowed. Safe for concurrent use; it starts no goroutines.
 type Followed[T any] struct {
 	bucket, revisions string
 	store             bot.Facts
@@ -28,13 +28,19 @@ type Followed[T any] struct {
 	value     T
 }
 
-// NewFollowed returns what is in a bucket; before the first Follow, that is nothing. read makes the value of the facts, one
-// call at a time in the order in which they were read; what it returns is never changed.
+// NewFollowed returns what is in a bucket; before the first Follow, that is nothing. read makes the value of the facts,
+// one call at a time in the order in which they were read; what it returns is never changed.
 func NewFollowed[T any](
 	store bot.Facts, bucket, revisions string, now func() time.Time, read func(list []bot.Fact) T,
 ) *Followed[T] {
 	return &Followed[T]{
-		bucket: bucket, revisions: revisions, store: store, now: now, read: read, following: make(chan struct{}, 1), value: read(nil),
+		bucket:    bucket,
+		revisions: revisions,
+		store:     store,
+		now:       now,
+		read:      read,
+		following: make(chan struct{}, 1),
+		value:     read(nil),
 	}
 }
 

@@ -1,6 +1,6 @@
-// Package feature says what a feature of the bot is: one value with its commands, its buttons and what it does while the
-// service runs. A package returns the value of its feature, and cmd/internal/app lists them all. Help, command menus and
-// the routes of commands and presses follow from that list.
+// Package feature says what a feature of the bot is: one value with its commands, its buttons and what it does while
+// the service runs. A package returns the value of its feature, and cmd/internal/app lists them all. Help, command
+// menus and the routes of commands and presses follow from that list.
 package feature
 
 import (
@@ -24,8 +24,8 @@ const (
 
 // Command is a slash command.
 type Command struct {
-	// Name is what follows the slash, in lower case. What /help and the menus say of it is commands.list.NAME in the file
-	// of each language (bot/texts/languages).
+	// Name is what follows the slash, in lower case. What /help and the menus say of it is commands.list.NAME in the
+	// file of each language (bot/texts/languages).
 	Name     string
 	Audience Audience
 	Private  bool // listed in private chats only
@@ -36,7 +36,8 @@ type Command struct {
 	Interrupts bool
 	// Run carries it out. Commands for admins are run for admins only.
 	Run func(ctx context.Context, call *turn.Call) (turn.Effect, error)
-	// OffText is the answer where the feature is off; nil = a sentence about commands that are not part of this version.
+	// OffText is the answer where the feature is off; nil = a sentence about commands that
+	// are not part of this version.
 	OffText func(language string) string
 }
 
@@ -49,8 +50,8 @@ type Button struct {
 // Feature is something that people can use. Only Name is required.
 type Feature struct {
 	Name string
-	// Off: it is not available here. Its commands are not listed and answer with their OffText; nothing else of it is used,
-	// so that the other fields may be of a nil pointer.
+	// Off: it is not available here. Its commands are not listed and answer with their OffText; nothing else of it is
+	// used, so that the other fields may be of a nil pointer.
 	Off      bool
 	Commands []Command
 	Buttons  []Button

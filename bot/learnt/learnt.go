@@ -114,8 +114,8 @@ func (m *Memory) LearnWindow(provider, model string, tokens int) {
 	m.Update(provider, model, func(l *dialect.Learnt) { l.Window = tokens })
 }
 
-// newAside returns the tools that were set aside between two states. A model that takes no tools at all is told of under
-// the name NoTools.
+// newAside returns the tools that were set aside between two states. A model that takes no tools at all is
+// told of under the name NoTools.
 func newAside(before, after *dialect.Learnt) []dialect.Aside {
 	if after == nil {
 		return nil
@@ -123,7 +123,9 @@ func newAside(before, after *dialect.Learnt) []dialect.Aside {
 	old := before.Clone()
 	var list []dialect.Aside
 	for _, a := range after.Aside {
-		if !slices.ContainsFunc(old.Aside, func(b dialect.Aside) bool { return a.Tool == b.Tool && a.Schema == b.Schema }) {
+		if !slices.ContainsFunc(old.Aside, func(b dialect.Aside) bool {
+			return a.Tool == b.Tool && a.Schema == b.Schema
+		}) {
 			list = append(list, a)
 		}
 	}
@@ -154,7 +156,8 @@ func (m *Memory) Follow(ctx context.Context) error {
 		if waits || e.Server != m.deps.Server(e.Provider) {
 			continue
 		}
-		if known := m.local.Recall(e.Provider, e.Model); known != nil && (known.At.After(e.Learnt.At) || known.SameForm(e.Learnt) && known.Window == e.Learnt.Window) {
+		if known := m.local.Recall(e.Provider, e.Model); known != nil &&
+			(known.At.After(e.Learnt.At) || known.SameForm(e.Learnt) && known.Window == e.Learnt.Window) {
 			continue
 		}
 		m.local.Set(e.Provider, e.Model, func(*dialect.Learnt) *dialect.Learnt { return e.Learnt.Clone() })
@@ -164,7 +167,9 @@ func (m *Memory) Follow(ctx context.Context) error {
 
 // Run stores what is learnt, and calls tell for each tool that this process has set aside, until ctx ends. It returns
 // nil.
-func (m *Memory) Run(ctx context.Context, tell func(ctx context.Context, provider, model string, aside dialect.Aside)) error {
+func (m *Memory) Run(
+	ctx context.Context, tell func(ctx context.Context, provider, model string, aside dialect.Aside),
+) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -227,7 +232,12 @@ func (m *Memory) fact(provider, model string) (f bot.Fact, ok bool) {
 	if err != nil { // unreachable: it consists of texts and numbers
 		return f, false
 	}
-	return bot.Fact{Bucket: Bucket, Key: provider + " " + model, Value: string(value), Expires: l.At.Add(dialect.Forgotten)}, true
+	return bot.Fact{
+		Bucket:  Bucket,
+		Key:     provider + " " + model,
+		Value:   string(value),
+		Expires: l.At.Add(dialect.Forgotten),
+	}, true
 }
 
 // Aside lists what the servers of some providers refuse, for /tools. The order is that of the providers.

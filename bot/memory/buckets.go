@@ -7,8 +7,10 @@ func Buckets() []bot.BucketRule {
 	return []bot.BucketRule{
 		{
 			Bucket: bucket,
-			About:  "what people had the agent remember: the text, what it is about, who had it remembered (id and name) and when; kept until it is deleted (`/memory`)",
-			Found:  "a person's own: key begins with `CHANNEL:ID/`; a group's: key begins with the chat, its author is in the value (`by`, `name`)",
+			About: "what people had the agent remember: the text, what it is about, who had it remembered (id and " +
+				"name) and when; kept until it is deleted (`/memory`)",
+			Found: "a person's own: key begins with `CHANNEL:ID/`; a group's: key begins with the chat, its author " +
+				"is in the value (`by`, `name`)",
 		},
 		{
 			Bucket: scopes,

@@ -85,8 +85,8 @@ func (c *cache) removeScope(key string) {
 	}
 }
 
-// recentMemories returns the memories of a scope as they are stored now. The revision is read first: if something is changed
-// before the list is read, the next call reads again.
+// recentMemories returns the memories of a scope as they are stored now. The revision is read first: if something is
+// changed before the list is read, the next call reads again.
 func (s *Store) recentMemories(ctx context.Context, scope Scope) (*read, error) {
 	names := s.scopeKeys(scope)
 	revisions := make([]string, len(names))

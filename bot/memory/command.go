@@ -29,8 +29,8 @@ const (
 // listPage is how many memories a page of /memory shows.
 const listPage = 5
 
-// Handler answers /memory and its buttons. It shows a person's own memories in their private chat, and those of a group in
-// the group, where everybody may change single ones and admins delete all. Safe for concurrent use.
+// Handler answers /memory and its buttons. It shows a person's own memories in their private chat, and those of a group
+// in the group, where everybody may change single ones and admins delete all. Safe for concurrent use.
 type Handler struct {
 	Memory *Store
 	Words  texts.Words
@@ -59,8 +59,13 @@ type reader struct {
 func (r *reader) origin() tools.Origin {
 	msg := r.call.Message
 	return tools.Origin{
-		Channel: msg.Place.Channel, Session: string(r.call.Session), Chat: msg.Place.ChatKey(), Caller: msg.Caller, Name: msg.Name,
-		Admin: r.call.Admin, Private: !r.scope.shared,
+		Channel: msg.Place.Channel,
+		Session: string(r.call.Session),
+		Chat:    msg.Place.ChatKey(),
+		Caller:  msg.Caller,
+		Name:    msg.Name,
+		Admin:   r.call.Admin,
+		Private: !r.scope.shared,
 	}
 }
 
@@ -102,7 +107,9 @@ func (d Handler) editMemory(ctx context.Context, r *reader, id, text string) (tu
 	size := len(text)
 	text, bad := s.cleanText(text, s.deps.Limits.Bytes)
 	if bad != "" {
-		return d.reply(r.call, bot.Content{Text: w.MemoryRefused(msg.Language, string(bad), size, s.deps.Limits.Bytes)}), nil
+		return d.reply(r.call, bot.Content{
+			Text: w.MemoryRefused(msg.Language, string(bad), size, s.deps.Limits.Bytes),
+		}), nil
 	}
 	m.Text, m.By, m.Name, m.At = text, msg.Caller, msg.Name, s.deps.Now().UTC()
 	draft.putMemory(m)
@@ -212,7 +219,11 @@ func (d Handler) memoryPage(r *reader, list []Memory, page int, note string) bot
 		content.Buttons = append(content.Buttons, turns)
 	}
 	if len(list) > 1 && r.mayDeleteAll() {
-		content.Buttons = append(content.Buttons, []bot.Button{{Label: labels.All, Data: buttonData(pressAll, "", page), Style: "danger"}})
+		content.Buttons = append(content.Buttons, []bot.Button{{
+			Label: labels.All,
+			Data:  buttonData(pressAll, "", page),
+			Style: "danger",
+		}})
 	}
 	return inertContent(content, w.Memories(lang, shown))
 }
@@ -278,7 +289,12 @@ func toastReply(msg *bot.Message, text string) turn.Effect {
 func redrawMessage(msg *bot.Message, content bot.Content) turn.Effect {
 	e := toastReply(msg, "")
 	if msg.Message != "" {
-		e.Change.Send = append(e.Change.Send, bot.Row{Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: content})
+		e.Change.Send = append(e.Change.Send, bot.Row{
+			Place:   msg.Place,
+			Purpose: bot.Record,
+			Edit:    msg.Message,
+			Content: content,
+		})
 	}
 	return e
 }

@@ -1,6 +1,6 @@
-// Package memory keeps what the agent remembers between conversations: a person's own memories, which only their private
-// chat sees, and those of a group, which everybody in it shares. The scope of every read and write comes from where a
-// call or a message comes from, never from what a model or a button says.
+// Package memory keeps what the agent remembers between conversations: a person's own memories, which only their
+// private chat sees, and those of a group, which everybody in it shares. The scope of every read and write comes from
+// where a call or a message comes from, never from what a model or a button says.
 //
 // A memory is a fact in the bucket `memory`, whose key begins with its scope, so that those of a group follow it when
 // it gets a new id, and a scope is read without any other. One revision per scope orders the changes of all processes.
@@ -40,8 +40,9 @@ const (
 
 // Memory is a text that is remembered.
 type Memory struct {
-	ID   string    `json:"-"`
-	Key  string    `json:"key,omitempty"` // what it is about: a later one about the same replaces it; "" = nothing in particular
+	ID string `json:"-"`
+	// what it is about: a later one about the same replaces it; "" = nothing in particular
+	Key  string    `json:"key,omitempty"`
 	Text string    `json:"text"`
 	By   string    `json:"by"`             // caller who had it remembered, or last changed it
 	Name string    `json:"name,omitempty"` // of that person, as they called themselves: untrusted
@@ -68,8 +69,8 @@ func (s Scope) Shared() bool { return s.shared }
 // String returns the caller or the chat.
 func (s Scope) String() string { return s.key }
 
-// scopeOfPlace returns the scope of a place: a person's own if nobody else reads there, that of the group if the bot is in it.
-// Elsewhere, as a guest or for a business account, strangers read, and nothing is remembered.
+// scopeOfPlace returns the scope of a place: a person's own if nobody else reads there, that of the group if the bot is
+// in it. Elsewhere, as a guest or for a business account, strangers read, and nothing is remembered.
 func scopeOfPlace(private bool, caller, chat string) (Scope, bool) {
 	if caller == "" || strings.Contains(caller, "/") { // a key would begin like that of another caller
 		return Scope{}, false
@@ -159,8 +160,8 @@ func idOf(parts ...string) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5]))
 }
 
-// scopeKeys lists the keys under which a scope may have facts: a group that got a new id a moment ago has some under the
-// former one if a call of its turn was under way. The first is the present one.
+// scopeKeys lists the keys under which a scope may have facts: a group that got a new id a moment ago has some under
+// the former one if a call of its turn was under way. The first is the present one.
 func (s *Store) scopeKeys(scope Scope) []string {
 	if !scope.shared {
 		return []string{scope.key}
@@ -207,7 +208,8 @@ type draft struct {
 	event []Event
 }
 
-// draftScope reads a scope for a Change. The revision is read first: a Change of another process in between refuses this one.
+// draftScope reads a scope for a Change. The revision is read first: a Change of another
+// process in between refuses this one.
 func (s *Store) draftScope(ctx context.Context, scope Scope) (*draft, error) {
 	d := &draft{scope: scope, key: s.scopeKeys(scope)[0]}
 	var err error

@@ -11,8 +11,8 @@ import (
 // Semantic ranks memories by meaning. It derives everything from the list that it is given, so its index can be thrown
 // away. The payer is in ctx. Safe for concurrent use. After an error, words decide.
 type Semantic interface {
-	// Similar returns how similar a text is to memories of one scope, from 0 to 1, by their ids; those that are left out
-	// count as 0. list has all memories of the scope, newest first.
+	// Similar returns how similar a text is to memories of one scope, from 0 to 1, by their ids; those that are left
+	// out count as 0. list has all memories of the scope, newest first.
 	Similar(ctx context.Context, scope, text string, list []Memory) (map[string]float32, error)
 	// Forget deletes what was derived from a scope.
 	Forget(ctx context.Context, scope string) error

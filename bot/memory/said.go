@@ -38,9 +38,10 @@ type remark struct {
 	score float32
 }
 
-// addSaid adds to a search what was said in its own conversation and is no longer part of what the model reads: messages
-// that were summed up or left out, and former summaries. /new ends a conversation, so nothing before it is found. Output
-// of tools is not searched, nor what tried to give instructions. Failing to read costs only these sections.
+// addSaid adds to a search what was said in its own conversation and is no longer part of what the model
+// reads: messages that were summed up or left out, and former summaries. /new ends a conversation, so
+// nothing before it is found. Output of tools is not searched, nor what tried to give instructions. Failing
+// to read costs only these sections.
 func (s *Store) addSaid(ctx context.Context, call *tools.Call, query string, limit int) string {
 	if s.deps.Journal == nil || call.Origin.Session == "" || strings.TrimSpace(query) == "" {
 		return ""
@@ -56,7 +57,8 @@ func (s *Store) addSaid(ctx context.Context, call *tools.Call, query string, lim
 		return ""
 	}
 	said, summaries := unreadEntries(entries, call.Origin.Turn)
-	return s.bestSection("Recalled messages", said, query, limit) + s.bestSection("Session summaries", summaries, query, limit)
+	return s.bestSection("Recalled messages", said, query, limit) +
+		s.bestSection("Session summaries", summaries, query, limit)
 }
 
 // unreadEntries returns what the model no longer reads of a conversation in one of its turns.
@@ -96,13 +98,17 @@ func (s *Store) bestSection(title string, list []remark, query string, limit int
 	if len(hits) == 0 {
 		return ""
 	}
-	slices.SortStableFunc(hits, func(a, b remark) int { return cmp.Or(cmp.Compare(b.score, a.score), b.at.Compare(a.at)) })
+	slices.SortStableFunc(hits, func(a, b remark) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), b.at.Compare(a.at))
+	})
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s (%d of %d)", title, min(limit, len(hits)), len(list))
 	for i := range hits[:min(limit, len(hits))] {
 		h := &hits[i]
 		text := strings.ReplaceAll(firstCharacters(strings.TrimSpace(h.text), saidLong), "\n", "\n  ")
-		fmt.Fprintf(&b, "\n- %s (%s, %s) [score: %.2f]", text, h.at.In(s.deps.Zone).Format("2 Jan 2006"), h.who, h.score)
+		fmt.Fprintf(
+			&b, "\n- %s (%s, %s) [score: %.2f]", text, h.at.In(s.deps.Zone).Format("2 Jan 2006"), h.who, h.score,
+		)
 	}
 	return b.String() + "\n"
 }

@@ -35,7 +35,9 @@ func refusedAs(w wrongText, what string, size, limit int) error {
 
 // saveText remembers a text. What the scope has about the same subject, and the memories with the ids of replaces, are
 // deleted with it. A text that is remembered already is not stored again.
-func (s *Store) saveText(ctx context.Context, scope Scope, m Memory, replaces []string, by tools.Origin) (saved, error) {
+func (s *Store) saveText(
+	ctx context.Context, scope Scope, m Memory, replaces []string, by tools.Origin,
+) (saved, error) {
 	var out saved
 	err := s.applyDraft(ctx, scope, func(d *draft) error {
 		out = saved{Memory: m}
@@ -47,7 +49,9 @@ func (s *Store) saveText(ctx context.Context, scope Scope, m Memory, replaces []
 		if err != nil {
 			return err
 		}
-		if i := slices.IndexFunc(d.list, func(old Memory) bool { return sameText(old.Text, m.Text) && (m.Key == "" || sameText(old.Key, m.Key)) }); i >= 0 &&
+		if i := slices.IndexFunc(d.list, func(old Memory) bool {
+			return sameText(old.Text, m.Text) && (m.Key == "" || sameText(old.Key, m.Key))
+		}); i >= 0 &&
 			!slices.Contains(replaces, d.list[i].ID) {
 			out.Memory, out.known = d.list[i], true
 			return nil
@@ -84,7 +88,9 @@ func replacedMemories(d *draft, m *Memory, named []string) ([]Memory, error) {
 	}
 	for i := range d.list {
 		old := &d.list[i]
-		if m.Key != "" && sameText(old.Key, m.Key) && !slices.ContainsFunc(gone, func(g Memory) bool { return g.ID == old.ID }) {
+		if m.Key != "" && sameText(old.Key, m.Key) && !slices.ContainsFunc(gone, func(g Memory) bool {
+			return g.ID == old.ID
+		}) {
 			gone = append(gone, *old)
 		}
 	}

@@ -33,7 +33,9 @@ func (w wrongText) sentence(what string, size, limit int) string {
 	case wrongEmpty:
 		return what + " is empty: say in a sentence what is to be remembered"
 	case wrongLong:
-		return fmt.Sprintf("%s has %d bytes, at most %d are kept: sum it up, or save several facts one by one", what, size, limit)
+		return fmt.Sprintf(
+			"%s has %d bytes, at most %d are kept: sum it up, or save several facts one by one", what, size, limit,
+		)
 	case wrongControl:
 		return what + " contains control characters, or is not valid UTF-8: use plain text"
 	case wrongSecret:
@@ -86,11 +88,14 @@ func sameText(a, b string) bool { return comparedSubject(a) == comparedSubject(b
 var persons = []string{"user", "person", "they", "nutzer", "nutzerin", "usuario", "usuaria", "пользователь"}
 
 // plain are words that a sentence needs and that say nothing of their own. A negation is none.
-var plain = strings.Fields(`the a an of to is are am was were be been has have had do does did i my me mine you your they
-their them he his him she her it its we our us s that this as at in on for by with from and`)
+var plain = strings.Fields(
+	`the a an of to is are am was were be been has have had do does did i my me mine you your they
+their them he his him she her it its we our us s that this as at in on for by with from and`,
+)
 
-// isOwnWords reports whether a text consists of the words of what a person has said: nothing in it comes from elsewhere. Its
-// words have to be near each other there, since of a long text that somebody pastes anything could be made.
+// isOwnWords reports whether a text consists of the words of what a person has said: nothing in it
+// comes from elsewhere. Its words have to be near each other there, since of a long text that somebody
+// pastes anything could be made.
 func isOwnWords(said string, texts ...string) bool {
 	const most = 64 << 10
 	if len(said) > most {

@@ -60,7 +60,8 @@ func (s *Store) Tools() ([]tools.Tool, error) {
 	save, err := tools.New(tools.Typed[saveArgs]{
 		Definition: tools.Definition{
 			Name: saveName, Repeatable: true, Says: act.Of(Says(), saveName),
-			Description: "Remembers a fact for later conversations: a preference, an agreement, a name. Save it when a person asks for it, or tells you something that will matter later. Never passwords or keys.",
+			Description: "Remembers a fact for later conversations: a preference, an agreement, a name. Save it when " +
+				"a person asks for it, or tells you something that will matter later. Never passwords or keys.",
 		},
 		Adjust: func(schema *jsonschema.Schema) {
 			schema.Properties["for"].Enum = []any{forMe, forChat}
@@ -73,7 +74,9 @@ func (s *Store) Tools() ([]tools.Tool, error) {
 	search, err := tools.New(tools.Typed[searchArgs]{
 		Definition: tools.Definition{
 			Name: searchName, ReadOnly: true, Says: act.Of(Says(), searchName),
-			Description: "Searches what was remembered in earlier conversations: of this person in a private chat, of everybody in a group. What fits a message is shown to you with it; search for more. In a conversation that was summed up, it also finds what was said there before.",
+			Description: "Searches what was remembered in earlier conversations: of this person in a private chat, " +
+				"of everybody in a group. What fits a message is shown to you with it; search for more. In a " +
+				"conversation that was summed up, it also finds what was said there before.",
 		},
 		Adjust: func(schema *jsonschema.Schema) {
 			schema.Properties["limit"].Description += fmt.Sprintf("; %d without it", s.deps.Limits.Results)
@@ -89,7 +92,8 @@ func (s *Store) Tools() ([]tools.Tool, error) {
 	forget, err := tools.New(tools.Typed[forgetArgs]{
 		Definition: tools.Definition{
 			Name: forgetName, Repeatable: true, Says: act.Of(Says(), forgetName),
-			Description: "Deletes memories by their ids, for good. To correct one, save the new fact with replaces instead.",
+			Description: "Deletes memories by their ids, for good. To correct one, save the new fact with " +
+				"replaces instead.",
 		},
 		Describe: s.describeForget, Run: s.runForget,
 	})
@@ -101,8 +105,9 @@ func (s *Store) scopeOfCall(call *tools.Call) (Scope, error) {
 	scope, ok := ScopeOfCall(call.Origin)
 	if !ok {
 		return Scope{}, &tools.Error{
-			Category:   tools.PolicyBlocked,
-			Message:    "nothing is remembered here, because it is neither a person's private chat nor a group that the bot is in",
+			Category: tools.PolicyBlocked,
+			Message: "nothing is remembered here, because it is neither a person's private chat nor a group that " +
+				"the bot is in",
 			Suggestion: "Tell the person to write in the private chat.",
 		}
 	}
@@ -143,7 +148,11 @@ func refusedError(err error) error {
 	bad, ok := errors.AsType[*wrongError](err)
 	switch {
 	case !ok:
-		return &tools.Error{Category: tools.ServerError, Message: "the memory cannot be read or written at the moment", Err: err}
+		return &tools.Error{
+			Category: tools.ServerError,
+			Message:  "the memory cannot be read or written at the moment",
+			Err:      err,
+		}
 	case bad.wrong == wrongFull:
 		return &tools.Error{Category: tools.PermanentFailure, Message: bad.text}
 	default:
@@ -164,7 +173,10 @@ func (s *Store) describeSave(_ context.Context, call *tools.Call, in saveArgs) (
 		note = reason.RememberedGroup
 	}
 	return tools.Subject{
-		Inputs: []string{m.Text}, Show: show, Note: reason.Notes(reason.New(note)), Own: in.Replaces == "" && isOwnWords(call.Said, m.Key, m.Text),
+		Inputs: []string{m.Text},
+		Show:   show,
+		Note:   reason.Notes(reason.New(note)),
+		Own:    in.Replaces == "" && isOwnWords(call.Said, m.Key, m.Text),
 	}, nil
 }
 
@@ -267,7 +279,9 @@ func forgottenIDs(in forgetArgs) ([]string, error) {
 	case len(list) == 0:
 		return nil, tools.Errorf(tools.InvalidParameters, "id is empty: give the id that a search shows in brackets")
 	case len(list) > mostResults:
-		return nil, tools.Errorf(tools.InvalidParameters, "%d ids at once, at most %d are deleted by one call", len(list), mostResults)
+		return nil, tools.Errorf(
+			tools.InvalidParameters, "%d ids at once, at most %d are deleted by one call", len(list), mostResults,
+		)
 	}
 	for i := range list {
 		list[i] = strings.Trim(list[i], "[]")

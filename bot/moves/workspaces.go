@@ -98,7 +98,8 @@ func (w *Workspaces) joinOne(ctx context.Context, session bot.SessionKey, from, 
 	return w.joinDirectory(ctx, session, from, id, name)
 }
 
-// joinDirectory moves a directory to where its session works: as the workspace of that id, or into a subdirectory of it.
+// joinDirectory moves a directory to where its session works: as the workspace of that
+// id, or into a subdirectory of it.
 func (w *Workspaces) joinDirectory(ctx context.Context, session bot.SessionKey, from, id, name string) error {
 	source, target := filepath.Join(w.Root, from), w.Dir(id)
 	if os.Remove(source) == nil {

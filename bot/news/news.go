@@ -68,9 +68,10 @@ type Deps struct {
 	Look func(ctx context.Context) error
 	// Reports whether a command of this process is running.
 	Running func(run string) bool
-	Wrap    func(from source.Source, text string) (marked string, rules []string) // marks what commands printed (mark.Marker)
-	Now     func() time.Time
-	Log     zerolog.Logger
+	// marks what commands printed (mark.Marker)
+	Wrap func(from source.Source, text string) (marked string, rules []string)
+	Now  func() time.Time
+	Log  zerolog.Logger
 }
 
 // Ledger keeps what the models of sessions have to be told, as facts. It implements shell.Ledger. It remembers which
@@ -128,7 +129,9 @@ func (n *Ledger) Begun(ctx context.Context, run shell.BackgroundRun) error {
 func (n *Ledger) Ended(ctx context.Context, done shell.Completion) error {
 	at, session := done.Started.Add(done.Elapsed), bot.SessionKey(done.Origin.Session)
 	change := &bot.Change{
-		Facts: []bot.Fact{newsFact(newsBucket, newsKey(session, at, done.ID), item{Kind: runItem, Text: done.Message()})},
+		Facts: []bot.Fact{
+			newsFact(newsBucket, newsKey(session, at, done.ID), item{Kind: runItem, Text: done.Message()}),
+		},
 	}
 	// The group may have got a new id in the meantime, and with it the fact.
 	for _, name := range n.deps.Moves.Names(session) {
@@ -269,7 +272,8 @@ func (n *Ledger) meetProcesses(ctx context.Context, list []bot.Fact) error {
 	}
 	for _, f := range list {
 		var i item
-		if f.Bucket == runBucket && json.Unmarshal([]byte(f.Value), &i) == nil && i.Owner != n.deps.Owner && !n.deps.Lives(i.Owner) {
+		if f.Bucket == runBucket && json.Unmarshal([]byte(f.Value), &i) == nil &&
+			i.Owner != n.deps.Owner && !n.deps.Lives(i.Owner) {
 			return n.deps.Look(ctx)
 		}
 	}

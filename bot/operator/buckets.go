@@ -7,13 +7,15 @@ func Buckets() []bot.BucketRule {
 	return []bot.BucketRule{
 		{
 			Bucket: codes,
-			About:  "a link to the operator's page that an admin asked for: hash of its code, the admin's id and name; five minutes at most",
-			Found:  "value (`caller`, `name`)",
+			About: "a link to the operator's page that an admin asked for: hash of its code, the admin's id and " +
+				"name; five minutes at most",
+			Found: "value (`caller`, `name`)",
 		},
 		{
 			Bucket: sessions,
-			About:  "an admin who is signed in to the operator's page: id, name, since when, last look; 8 hours after it",
-			Found:  "value (`caller`, `name`); deleted when the person is no admin any more",
+			About: "an admin who is signed in to the operator's page: id, name, since when, last look; 8 " +
+				"hours after it",
+			Found: "value (`caller`, `name`); deleted when the person is no admin any more",
 		},
 		{
 			Bucket: decided,

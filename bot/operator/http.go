@@ -51,7 +51,9 @@ func (p *Page) routes() http.Handler {
 	mux.Handle("GET /admin/page/", http.StripPrefix("/admin/page", webpage.NoListing(static)))
 	mux.HandleFunc("POST /admin/api/signin", p.signIn)
 	p.handleChange(mux, "signout", p.signOut)
-	p.handleRead(mux, "me", func(ctx context.Context, v *visitor, _ *http.Request) (any, error) { return p.whoami(ctx, v), nil })
+	p.handleRead(mux, "me", func(ctx context.Context, v *visitor, _ *http.Request) (any, error) {
+		return p.whoami(ctx, v), nil
+	})
 	p.handleRead(mux, "sessions", p.listSessions)
 	p.handleRead(mux, "session", p.showSession)
 	p.handleRead(mux, "queue", p.listQueue)
@@ -71,7 +73,9 @@ func (p *Page) routes() http.Handler {
 }
 
 // handleRead adds a handler that reads, for people who are signed in.
-func (p *Page) handleRead(mux *http.ServeMux, name string, read func(context.Context, *visitor, *http.Request) (any, error)) {
+func (p *Page) handleRead(
+	mux *http.ServeMux, name string, read func(context.Context, *visitor, *http.Request) (any, error),
+) {
 	mux.HandleFunc("GET /admin/api/"+name, func(rw http.ResponseWriter, r *http.Request) {
 		v, ok := p.admitRequest(rw, r)
 		if !ok {
@@ -146,7 +150,9 @@ func (p *Page) writeAnswer(rw http.ResponseWriter, out any, err error) {
 // writeFailure answers an error of ours: its text is in the log.
 func (p *Page) writeFailure(rw http.ResponseWriter, err error, what string) {
 	p.deps.Log.Error().Err(err).Str("doing", what).Msg("operator's page")
-	webpage.Refuse(rw, http.StatusInternalServerError, errors.New("this cannot be read at the moment; the log says why"))
+	webpage.Refuse(
+		rw, http.StatusInternalServerError, errors.New("this cannot be read at the moment; the log says why"),
+	)
 }
 
 // cleanTexts removes secrets from every text of an answer. It works on the JSON, so that no field can be forgotten.

@@ -105,8 +105,8 @@ type letter struct {
 	Do   string `json:"do"`
 }
 
-// decideLetter retries or drops a dead letter, with one Change: on any number of processes it happens once, and it is on
-// record exactly if it happened.
+// decideLetter retries or drops a dead letter, with one Change: on any number of processes it happens once, and it is
+// on record exactly if it happened.
 func (p *Page) decideLetter(rw http.ResponseWriter, r *http.Request, v *visitor) {
 	var in letter
 	if !webpage.Decode(rw, r, maxRequest, &in) {
@@ -172,7 +172,10 @@ func (p *Page) decidedBefore(ctx context.Context, in letter) error {
 		return wrong{http.StatusConflict, "this is no dead letter any more"}
 	}
 	word := map[string]string{doRetry: "retried", doDrop: "dropped"}[made.Do]
-	return wrong{http.StatusConflict, fmt.Sprintf("%s has %s this already, at %s", made.By, word, made.At.Format(time.RFC3339))}
+	return wrong{
+		http.StatusConflict,
+		fmt.Sprintf("%s has %s this already, at %s", made.By, word, made.At.Format(time.RFC3339)),
+	}
 }
 
 // arrivalChange finishes an arrival that was given up. A retry stores it once more under an id of its own, so that it
@@ -192,11 +195,20 @@ func (p *Page) arrivalChange(ctx context.Context, in letter) (*bot.Change, func(
 			return change, func(*bot.Applied) {}, nil
 		}
 		if len(a.Raw) == 0 {
-			return nil, nil, errors.Join(wrong{http.StatusConflict, "its content has been deleted meanwhile: it can only be dropped"})
+			return nil, nil, errors.Join(wrong{
+				http.StatusConflict,
+				"its content has been deleted meanwhile: it can only be dropped",
+			})
 		}
 		change.Arrive = []bot.Arrival{{
-			Channel: a.Channel, Bot: a.Bot, ID: a.ID + "~" + strconv.FormatInt(a.Seq, 10), Source: a.Source, Session: a.Session, Express: a.Express, Raw: a.Raw,
-			At: p.deps.Now(),
+			Channel: a.Channel,
+			Bot:     a.Bot,
+			ID:      a.ID + "~" + strconv.FormatInt(a.Seq, 10),
+			Source:  a.Source,
+			Session: a.Session,
+			Express: a.Express,
+			Raw:     a.Raw,
+			At:      p.deps.Now(),
 		}}
 		return change, func(*bot.Applied) {
 			if a.Session != "" && p.deps.Wake != nil {
@@ -214,7 +226,8 @@ func (p *Page) rowChange(ctx context.Context, in letter) (*bot.Change, func(*bot
 	if err != nil {
 		return nil, nil, err
 	}
-	if row.Place.Channel != p.deps.Channel || row.Place.Bot != p.deps.Bot || row.State != bot.Unknown && row.State != bot.Dead {
+	if row.Place.Channel != p.deps.Channel || row.Place.Bot != p.deps.Bot ||
+		row.State != bot.Unknown && row.State != bot.Dead {
 		return nil, nil, p.decidedBefore(ctx, in)
 	}
 	change := &bot.Change{Rows: []bot.RowUpdate{{
@@ -231,8 +244,14 @@ func (p *Page) rowChange(ctx context.Context, in letter) (*bot.Change, func(*bot
 		return change, p.deliverTo(row.Place), nil
 	}
 	again := bot.Row{
-		Session: row.Session, Turn: row.Turn, Place: row.Place, Purpose: row.Purpose, Content: row.Content, ReplyTo: row.ReplyTo, Edit: row.Edit,
-		Key: "operator/" + strconv.FormatInt(row.ID, 10),
+		Session: row.Session,
+		Turn:    row.Turn,
+		Place:   row.Place,
+		Purpose: row.Purpose,
+		Content: row.Content,
+		ReplyTo: row.ReplyTo,
+		Edit:    row.Edit,
+		Key:     "operator/" + strconv.FormatInt(row.ID, 10),
 	}
 	change.Send = []bot.Row{again}
 	return change, p.deliverTo(row.Place), nil

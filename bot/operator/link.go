@@ -31,8 +31,8 @@ type granted struct {
 	Seen   time.Time `json:"seen,omitzero"`
 }
 
-// Command answers /admin, whose caller is an admin, with a link for one use. The code is in the fragment, which browsers
-// send to no server: no log, proxy or preview has it.
+// Command answers /admin, whose caller is an admin, with a link for one use. The code is in the fragment, which
+// browsers send to no server: no log, proxy or preview has it.
 func (p *Page) Command(_ context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, p.deps.Words
 	switch {
@@ -47,8 +47,15 @@ func (p *Page) Command(_ context.Context, call *turn.Call) (turn.Effect, error) 
 		return turn.Effect{}, fmt.Errorf("make a link: %w", err)
 	}
 	base, port := p.baseAddress()
-	e := call.ReplyAside(bot.Content{Text: w.OperatorLink(msg.Language, base+"/admin/#"+code, int(LinkFor.Minutes()), port)})
-	e.Change.Facts = []bot.Fact{{Bucket: codes, Key: hashSecret(code), Value: string(value), Expires: p.deps.Now().Add(LinkFor)}}
+	e := call.ReplyAside(bot.Content{
+		Text: w.OperatorLink(msg.Language, base+"/admin/#"+code, int(LinkFor.Minutes()), port),
+	})
+	e.Change.Facts = []bot.Fact{{
+		Bucket:  codes,
+		Key:     hashSecret(code),
+		Value:   string(value),
+		Expires: p.deps.Now().Add(LinkFor),
+	}}
 	return e, nil
 }
 
@@ -64,8 +71,8 @@ func (p *Page) baseAddress() (address, port string) {
 	return "http://127.0.0.1:" + port, port
 }
 
-// knownHost reports whether the page is reached under a host: a name of this machine, whatever the port of a tunnel may be,
-// or that of metrics.public_url.
+// knownHost reports whether the page is reached under a host: a name of this machine, whatever the port of a tunnel may
+// be, or that of metrics.public_url.
 func (p *Page) knownHost(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {

@@ -39,8 +39,16 @@ func (p *Page) listApprovals(ctx context.Context, _ *visitor, _ *http.Request) (
 		}
 		if all++; len(list) < PageSize {
 			list = append(list, approvalRow{
-				Short: a.Short, Session: a.Session, Chat: a.Place.Chat, Caller: a.Caller, Name: names[a.Caller], Tool: a.Tool, Since: a.Created, Expires: a.Expires,
-				Votes: len(a.Votes), Needed: a.Needed,
+				Short:   a.Short,
+				Session: a.Session,
+				Chat:    a.Place.Chat,
+				Caller:  a.Caller,
+				Name:    names[a.Caller],
+				Tool:    a.Tool,
+				Since:   a.Created,
+				Expires: a.Expires,
+				Votes:   len(a.Votes),
+				Needed:  a.Needed,
 			})
 		}
 	}
@@ -70,9 +78,18 @@ func (p *Page) listServers(context.Context, *visitor, *http.Request) (any, error
 	}
 	for _, s := range p.deps.Servers() {
 		list = append(list, serverRow{
-			ID: s.ID, Transport: s.Transport, Trust: string(s.Trust), State: string(s.State), Problem: s.Problem, Since: s.Since, Attempts: s.Attempts,
-			Dynamic: s.Dynamic, Name: s.Name, Tools: append([]string{}, s.Tools...), Waiting: append(append([]string{}, s.Withdrawn...), s.Fresh...),
-			Warnings: append([]string{}, s.Warnings...),
+			ID:        s.ID,
+			Transport: s.Transport,
+			Trust:     string(s.Trust),
+			State:     string(s.State),
+			Problem:   s.Problem,
+			Since:     s.Since,
+			Attempts:  s.Attempts,
+			Dynamic:   s.Dynamic,
+			Name:      s.Name,
+			Tools:     append([]string{}, s.Tools...),
+			Waiting:   append(append([]string{}, s.Withdrawn...), s.Fresh...),
+			Warnings:  append([]string{}, s.Warnings...),
 		})
 	}
 	return map[string]any{"servers": list}, nil
@@ -112,8 +129,16 @@ func (p *Page) listQuotas(ctx context.Context, _ *visitor, r *http.Request) (any
 	from := min(int(min(page, mostLanes))*PageSize, len(bars))
 	for _, b := range bars[from:min(from+PageSize, len(bars))] {
 		list = append(list, chartBar{
-			Level: b.Level, Scope: string(b.Scope), Name: names[strings.TrimPrefix(b.Level, "user/")], Unit: b.Unit, Window: string(b.Window), Used: b.Used, Limit: b.Limit,
-			Fresh: b.Fresh, By: cmp.Or(b.Name, b.By), At: b.At,
+			Level:  b.Level,
+			Scope:  string(b.Scope),
+			Name:   names[strings.TrimPrefix(b.Level, "user/")],
+			Unit:   b.Unit,
+			Window: string(b.Window),
+			Used:   b.Used,
+			Limit:  b.Limit,
+			Fresh:  b.Fresh,
+			By:     cmp.Or(b.Name, b.By),
+			At:     b.At,
 		})
 	}
 	return map[string]any{"bars": list, "page": page, "all": len(bars), "more": from+PageSize < len(bars)}, nil
@@ -122,7 +147,11 @@ func (p *Page) listQuotas(ctx context.Context, _ *visitor, r *http.Request) (any
 func (p *Page) searchAudit(ctx context.Context, _ *visitor, r *http.Request) (any, error) {
 	query := r.URL.Query()
 	q := AuditQuery{
-		Person: strings.TrimSpace(query.Get("person")), Tool: strings.TrimSpace(query.Get("tool")), Result: query.Get("result"), Next: query.Get("next"), Limit: PageSize,
+		Person: strings.TrimSpace(query.Get("person")),
+		Tool:   strings.TrimSpace(query.Get("tool")),
+		Result: query.Get("result"),
+		Next:   query.Get("next"),
+		Limit:  PageSize,
 	}
 	for name, at := range map[string]*time.Time{"since": &q.Since, "until": &q.Until} {
 		if text := query.Get(name); text != "" {
@@ -217,7 +246,11 @@ func (p *Page) showCosts(ctx context.Context, _ *visitor, r *http.Request) (any,
 		}
 		list = append(list, d)
 	}
-	return map[string]any{"days": list, "people": topSpenders(people, p.deps.Names(ctx)), "providers": p.providers()}, nil
+	return map[string]any{
+		"days":      list,
+		"people":    topSpenders(people, p.deps.Names(ctx)),
+		"providers": p.providers(),
+	}, nil
 }
 
 func add(c bot.Charge, turns, tokens *int64, usd *float64) {
@@ -239,7 +272,12 @@ func topSpenders(all map[string]*spenderRow, names map[string]string) []spenderR
 		list = append(list, *s)
 	}
 	slices.SortFunc(list, func(a, b spenderRow) int {
-		return cmp.Or(cmp.Compare(b.USD, a.USD), cmp.Compare(b.Tokens, a.Tokens), cmp.Compare(b.Turns, a.Turns), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(
+			cmp.Compare(b.USD, a.USD),
+			cmp.Compare(b.Tokens, a.Tokens),
+			cmp.Compare(b.Turns, a.Turns),
+			cmp.Compare(a.ID, b.ID),
+		)
 	})
 	return list[:min(mostSpend, len(list))]
 }
@@ -252,6 +290,8 @@ func (p *Page) providers() []spenderRow {
 	for name, usd := range p.deps.Spent() {
 		list = append(list, spenderRow{ID: name, USD: usd})
 	}
-	slices.SortFunc(list, func(a, b spenderRow) int { return cmp.Or(cmp.Compare(b.USD, a.USD), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(list, func(a, b spenderRow) int {
+		return cmp.Or(cmp.Compare(b.USD, a.USD), cmp.Compare(a.ID, b.ID))
+	})
 	return list
 }

@@ -23,8 +23,15 @@ type Arrival struct {
 
 func arrivalOf(a *bot.Arrival) Arrival {
 	return Arrival{
-		Seq: a.Seq, ID: a.ID, Source: a.Source, Session: a.Session, Express: a.Express, At: a.At, Attempts: a.Attempts, Problem: a.Problem,
-		Kept: len(a.Raw) > 0,
+		Seq:      a.Seq,
+		ID:       a.ID,
+		Source:   a.Source,
+		Session:  a.Session,
+		Express:  a.Express,
+		At:       a.At,
+		Attempts: a.Attempts,
+		Problem:  a.Problem,
+		Kept:     len(a.Raw) > 0,
 	}
 }
 
@@ -47,8 +54,18 @@ type Row struct {
 
 func rowOf(r *bot.Row) Row {
 	out := Row{
-		ID: r.ID, Session: r.Session, Chat: r.Place.Chat, Purpose: r.Purpose, State: r.State, Edit: r.Edit != "" || r.EditRow != 0, Length: len(r.Content.Text),
-		Attempts: r.Attempts, Created: r.Created, NotBefore: r.NotBefore, Problem: r.Problem, Kept: hasContent(r),
+		ID:        r.ID,
+		Session:   r.Session,
+		Chat:      r.Place.Chat,
+		Purpose:   r.Purpose,
+		State:     r.State,
+		Edit:      r.Edit != "" || r.EditRow != 0,
+		Length:    len(r.Content.Text),
+		Attempts:  r.Attempts,
+		Created:   r.Created,
+		NotBefore: r.NotBefore,
+		Problem:   r.Problem,
+		Kept:      hasContent(r),
 	}
 	if r.Content.File != nil {
 		out.File = r.Content.File.Type

@@ -40,7 +40,14 @@ type Whoami struct {
 func (p *Page) whoami(ctx context.Context, v *visitor) Whoami {
 	d := &p.deps
 	out := Whoami{
-		Caller: v.Caller, Name: v.Name, Token: v.csrf(), Now: d.Now(), Bot: d.Name, Version: d.Version, Started: d.Started, Process: d.Owner,
+		Caller:    v.Caller,
+		Name:      v.Name,
+		Token:     v.csrf(),
+		Now:       d.Now(),
+		Bot:       d.Name,
+		Version:   d.Version,
+		Started:   d.Started,
+		Process:   d.Owner,
 		Processes: []string{d.Owner},
 	}
 	if d.Processes != nil {
@@ -83,8 +90,18 @@ func (p *Page) sessionOf(l *bot.Lane, names map[string]string) Session {
 		person = l.Place.Chat // a private chat has the id of its person
 	}
 	s := Session{
-		Key: l.Session, Chat: l.Place.Chat, Topic: l.Place.Thread, Surface: string(l.Place.Surface), Group: l.Place.Group, Person: person, State: l.State, Since: l.Since,
-		Entries: l.Last, Owner: l.Owner, Turn: l.Turn, Stop: l.Stop != "" && l.Stop == l.Turn,
+		Key:     l.Session,
+		Chat:    l.Place.Chat,
+		Topic:   l.Place.Thread,
+		Surface: string(l.Place.Surface),
+		Group:   l.Place.Group,
+		Person:  person,
+		State:   l.State,
+		Since:   l.Since,
+		Entries: l.Last,
+		Owner:   l.Owner,
+		Turn:    l.Turn,
+		Stop:    l.Stop != "" && l.Stop == l.Turn,
 	}
 	s.Name = cmp.Or(names[person], names[p.deps.Channel+":"+person])
 	return s
@@ -111,12 +128,18 @@ func (p *Page) listSessions(ctx context.Context, _ *visitor, r *http.Request) (a
 		list = append(list, s)
 	}
 	slices.SortFunc(list, func(a, b Session) int {
-		return cmp.Or(cmp.Compare(stateRank(b.State), stateRank(a.State)), b.Since.Compare(a.Since), cmp.Compare(a.Key, b.Key))
+		return cmp.Or(
+			cmp.Compare(stateRank(b.State), stateRank(a.State)), b.Since.Compare(a.Since), cmp.Compare(a.Key, b.Key),
+		)
 	})
 	all := len(list)
 	from := min(int(min(page, mostLanes))*PageSize, all)
 	return map[string]any{
-		"sessions": list[from:min(from+PageSize, all)], "page": page, "all": all, "more": from+PageSize < all, "cut": len(lanes) == mostLanes,
+		"sessions": list[from:min(from+PageSize, all)],
+		"page":     page,
+		"all":      all,
+		"more":     from+PageSize < all,
+		"cut":      len(lanes) == mostLanes,
 	}, nil
 }
 
@@ -129,9 +152,10 @@ func stateRank(s bot.LaneState) int {
 }
 
 func (s *Session) matches(text string) bool {
-	return text == "" || slices.ContainsFunc([]string{string(s.Key), s.Person, s.Name, s.Turn, s.Chat}, func(field string) bool {
-		return strings.Contains(strings.ToLower(field), text)
-	})
+	return text == "" ||
+		slices.ContainsFunc([]string{string(s.Key), s.Person, s.Name, s.Turn, s.Chat}, func(field string) bool {
+			return strings.Contains(strings.ToLower(field), text)
+		})
 }
 
 // callDetail is what the inspector shows of a session.
@@ -157,7 +181,9 @@ func (p *Page) showTexts(rw http.ResponseWriter, r *http.Request, v *visitor) {
 	}
 	out, err := p.detail(r.Context(), in.Session, true)
 	if err == nil {
-		_, err = p.recordChange(r.Context(), &bot.Change{}, p.auditCall(v, "admin_texts", map[string]any{"session": in.Session}))
+		_, err = p.recordChange(
+			r.Context(), &bot.Change{}, p.auditCall(v, "admin_texts", map[string]any{"session": in.Session}),
+		)
 	}
 	p.writeAnswer(rw, out, err)
 }
@@ -188,7 +214,12 @@ func (p *Page) detail(ctx context.Context, key bot.SessionKey, texts bool) (*cal
 	if !texts {
 		removeTexts(turns)
 	}
-	return &callDetail{Session: p.sessionOf(&lane, p.deps.Names(ctx)), Turns: turns, Waiting: len(waiting), Texts: texts}, nil
+	return &callDetail{
+		Session: p.sessionOf(&lane, p.deps.Names(ctx)),
+		Turns:   turns,
+		Waiting: len(waiting),
+		Texts:   texts,
+	}, nil
 }
 
 // removeTexts removes what people, models and tools said.

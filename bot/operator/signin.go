@@ -67,7 +67,9 @@ func (p *Page) signIn(rw http.ResponseWriter, r *http.Request) {
 	// A proxy is the source of everybody's requests, so what has the form of a code is looked up all the same: nobody
 	// guesses 130 bits.
 	if !p.tries.mayTry(source, now) && !looksLikeCode(code) {
-		webpage.Refuse(rw, http.StatusTooManyRequests, errors.New("too many links that were not valid: wait ten minutes"))
+		webpage.Refuse(
+			rw, http.StatusTooManyRequests, errors.New("too many links that were not valid: wait ten minutes"),
+		)
 		return
 	}
 	v, err := p.redeemLink(r.Context(), code, now, source)
@@ -130,8 +132,15 @@ func (p *Page) redeemLink(ctx context.Context, code string, now time.Time, sourc
 // sessionCookie holds the token. Browsers send it to this page only, and not with requests that other pages cause.
 func (p *Page) sessionCookie(r *http.Request, token string, seconds int) *http.Cookie {
 	secure := r.TLS != nil || strings.HasPrefix(p.deps.Public, "https://") && !p.isLocalHost(r.Host)
-	return &http.Cookie{ //nolint:gosec // Secure is set wherever the page is reached by https
-		Name: cookieName, Value: token, Path: "/admin", MaxAge: seconds, HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode,
+	return &http.Cookie{
+		//nolint:gosec // Secure is set wherever the page is reached by https
+		Name:     cookieName,
+		Value:    token,
+		Path:     "/admin",
+		MaxAge:   seconds,
+		HttpOnly: true,
+		Secure:   secure,
+		SameSite: http.SameSiteStrictMode,
 	}
 }
 
@@ -169,7 +178,13 @@ func (p *Page) visitorOf(r *http.Request) (*visitor, error) {
 			return nil, fmt.Errorf("go on with a session: %w", err)
 		}
 		change := &bot.Change{Facts: []bot.Fact{
-			{Bucket: sessions, Key: hashSecret(v.token), Value: string(renewed), Expires: now.Add(idleFor), Was: &value},
+			{
+				Bucket:  sessions,
+				Key:     hashSecret(v.token),
+				Value:   string(renewed),
+				Expires: now.Add(idleFor),
+				Was:     &value,
+			},
 		}}
 		// Another request has gone on with it, or has ended it.
 		if _, err := p.deps.Store.Apply(ctx, change); err != nil && !errors.Is(err, bot.ErrConflict) {

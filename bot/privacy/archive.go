@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Archive is an export that is being written: a ZIP, one file after the other, none of which is in memory as a whole. It
-// is for one goroutine.
+// Archive is an export that is being written: a ZIP, one file after the other, none of which is in memory as a
+// whole. It is for one goroutine.
 type Archive struct {
 	zip   *zip.Writer
 	clean func(string) string // removes credentials
@@ -30,7 +30,8 @@ type Archive struct {
 
 	// Texts leaves files out: only what was said and set is written.
 	Texts bool
-	// Most is how many bytes are written at most, before they are compressed; beyond it writing fails with errLarge. 0 = any.
+	// Most is how many bytes are written at most, before they are compressed; beyond it
+	// writing fails with errLarge. 0 = any.
 	Most int64
 }
 
@@ -135,8 +136,8 @@ func (a *Archive) cleanValue(value any) any {
 	return value
 }
 
-// Dir writes the regular files below a directory. Links are not followed. A directory that does not exist has none; what
-// cannot be read is left out, and listed at the end of the archive (Unread).
+// Dir writes the regular files below a directory. Links are not followed. A directory that does not exist has none;
+// what cannot be read is left out, and listed at the end of the archive (Unread).
 func (a *Archive) Dir(as, dir string) error {
 	if a.Texts {
 		return nil
@@ -170,8 +171,8 @@ func (a *Archive) writeTree(as string, files fs.FS, open func(name string) (fs.F
 // mostUnread is how many names of files that cannot be read are listed.
 const mostUnread = 1000
 
-// skipGone goes on without a file or directory that was deleted meanwhile, that this account must not read, or whose name
-// is no text: nobody keeps all of their data from an export by one file.
+// skipGone goes on without a file or directory that was deleted meanwhile, that this account must not read, or whose
+// name is no text: nobody keeps all of their data from an export by one file.
 func (a *Archive) skipGone(name string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -13,8 +13,8 @@ type eraser struct {
 	// begun is when the person asked, in nanoseconds since 1970: what came later belongs to a new conversation.
 	begun int64
 	had   map[string]bool // conversations with a lane when it began
-	// keepsDay is the first day whose charges keep the person's id, "" = all of them lose it: a limit would otherwise end
-	// with the request.
+	// keepsDay is the first day whose charges keep the person's id, "" = all of them lose it: a limit would
+	// otherwise end with the request.
 	keepsDay string
 	// cards are the outbox rows of questions that are open and not the person's own: they are edited once decided.
 	cards map[string]bool
@@ -91,8 +91,8 @@ func (e *eraser) eraseQuestion(row Record) []Alteration {
 	return []Alteration{a}
 }
 
-// eraseEntry replaces what the person said in conversations that others share. The entries of their own went with the lanes:
-// those that are there belong to a new conversation, unless there never was a lane.
+// eraseEntry replaces what the person said in conversations that others share. The entries of their own went with the
+// lanes: those that are there belong to a new conversation, unless there never was a lane.
 func (e *eraser) eraseEntry(row Record) []Alteration {
 	if ownSession(&e.Subject, row) {
 		if e.had[row["session"]] {

@@ -37,7 +37,13 @@ func (d *Handler) Export(ctx context.Context, call *turn.Call) (turn.Effect, err
 	if last != "" && last != msg.ID {
 		return call.ReplyAside(bot.Content{Text: w.ExportOften(msg.Language)}), nil
 	}
-	value, err := json.Marshal(exporting{Session: call.Session, Person: of, Place: msg.Place, Language: msg.Language, At: d.now()})
+	value, err := json.Marshal(exporting{
+		Session:  call.Session,
+		Person:   of,
+		Place:    msg.Place,
+		Language: msg.Language,
+		At:       d.now(),
+	})
 	if err != nil {
 		return turn.Effect{}, fmt.Errorf("note an export: %w", err)
 	}

@@ -23,8 +23,8 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
-// Prefix begins the data of the buttons of /forget: "f1:VERB:PERSON:QUESTION", where QUESTION is random. Only the person
-// may press, and only on their newest question, which is stored (askedBucket).
+// Prefix begins the data of the buttons of /forget: "f1:VERB:PERSON:QUESTION", where QUESTION is random. Only the
+// person may press, and only on their newest question, which is stored (askedBucket).
 const Prefix = "f1"
 
 const (
@@ -68,7 +68,8 @@ type TempFile struct {
 	Close func() error // deletes it
 }
 
-// Handler answers /export and /forget, and does what was asked for there and on the command line. Safe for concurrent use.
+// Handler answers /export and /forget, and does what was asked for there and on the command
+// line. Safe for concurrent use.
 type Handler struct {
 	deps  HandlerDeps
 	store Store
@@ -132,8 +133,8 @@ func (d *Handler) Forget(_ context.Context, call *turn.Call) (turn.Effect, error
 	return e, nil
 }
 
-// Press implements turn.Presser: who asked to be erased decides it, once, in their private chat. Data that belongs to no
-// question of theirs changes nothing, and leaves the message as it is if it names somebody else.
+// Press implements turn.Presser: who asked to be erased decides it, once, in their private chat. Data that belongs to
+// no question of theirs changes nothing, and leaves the message as it is if it names somebody else.
 func (d *Handler) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
 	of, ok := inOwnChat(msg)
@@ -178,7 +179,10 @@ func (d *Handler) redrawQuestion(msg *bot.Message, text string) turn.Effect {
 	e := turn.Effect{Change: bot.Change{Send: []bot.Row{{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query}}}}
 	if msg.Message != "" {
 		e.Change.Send = append(e.Change.Send, bot.Row{
-			Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: bot.Content{Text: text, Language: msg.Language},
+			Place:   msg.Place,
+			Purpose: bot.Record,
+			Edit:    msg.Message,
+			Content: bot.Content{Text: text, Language: msg.Language},
 		})
 	}
 	return e
@@ -235,7 +239,8 @@ func (d *Handler) eraseAll(ctx context.Context) error {
 	return nil
 }
 
-// forgetConversations drops what this process remembers of conversations after each erasure, also one by another process.
+// forgetConversations drops what this process remembers of conversations after each
+// erasure, also one by another process.
 func (d *Handler) forgetConversations(ctx context.Context) error {
 	list, err := d.store.FactsOf(ctx, receiptBucket, "", d.now())
 	if err != nil {
@@ -252,17 +257,23 @@ func (d *Handler) forgetConversations(ctx context.Context) error {
 	return nil
 }
 
-// ownLog pseudonymises the person of a job that another process does in the audit log of this one, once the turns of the
-// person have ended.
+// ownLog pseudonymises the person of a job that another process does in the audit log of this one, once the
+// turns of the person have ended.
 func (d *Handler) ownLog(ctx context.Context, f bot.Fact) error {
 	j := &Job{}
-	if d.audited[f.Key] || f.Bucket != JobBucket || json.Unmarshal([]byte(f.Value), j) != nil || j.Step == "" || j.Step == "sessions" {
+	if d.audited[f.Key] || f.Bucket != JobBucket ||
+		json.Unmarshal([]byte(f.Value), j) != nil || j.Step == "" || j.Step == "sessions" {
 		return nil
 	}
 	if _, err := d.deps.Audited(ctx, d.deps.Office.orderOf(j)); err != nil {
 		return fmt.Errorf("pseudonymise the audit log: %w", err)
 	}
-	done := bot.Fact{Bucket: AuditedBucket, Key: j.ID + "/" + d.deps.Owner, Value: "1", Expires: d.now().Add(receiptFor)}
+	done := bot.Fact{
+		Bucket:  AuditedBucket,
+		Key:     j.ID + "/" + d.deps.Owner,
+		Value:   "1",
+		Expires: d.now().Add(receiptFor),
+	}
 	if _, err := d.store.Apply(ctx, &bot.Change{Facts: []bot.Fact{done}}); err != nil {
 		return fmt.Errorf("store that the audit log is pseudonymised: %w", err)
 	}
@@ -316,7 +327,8 @@ func (d *Handler) eraseOne(ctx context.Context, f bot.Fact) error {
 	if err != nil {
 		return err
 	}
-	d.deps.Log.Info().Str("job", j.ID).Int("kinds", len(r.Gone)).Int("problems", len(r.Problems)).Msg("a person was erased")
+	d.deps.Log.Info().Str("job", j.ID).Int("kinds", len(r.Gone)).
+		Int("problems", len(r.Problems)).Msg("a person was erased")
 	if j.Message == nil {
 		return nil
 	}
@@ -349,13 +361,16 @@ func (d *Handler) tellOnce(ctx context.Context, row bot.Row, note func(id int64)
 }
 
 // removeDelivered removes a job, its row and its content once the row was sent, or cannot be.
-func (d *Handler) removeDelivered(ctx context.Context, row int64, f bot.Fact, hash string, session bot.SessionKey) error {
+func (d *Handler) removeDelivered(
+	ctx context.Context, row int64, f bot.Fact, hash string, session bot.SessionKey,
+) error {
 	r, err := d.store.Row(ctx, row)
 	over := errors.Is(err, bot.ErrNotFound)
 	if err != nil && !over {
 		return fmt.Errorf("look whether a message was sent: %w", err)
 	}
-	if !over && r.State != bot.Sent && r.State != bot.Dead && (r.Created.IsZero() || d.now().Sub(r.Created) < deliverFor) {
+	if !over && r.State != bot.Sent && r.State != bot.Dead &&
+		(r.Created.IsZero() || d.now().Sub(r.Created) < deliverFor) {
 		return nil
 	}
 	tables := d.deps.Office.deps.Tables

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// JobBucket holds the jobs of erasing, by their ids, from the request until the receipt was delivered. A job names the
-	// person, and nothing else does for longer.
+	// JobBucket holds the jobs of erasing, by their ids, from the request until the receipt was delivered. A job names
+	// the person, and nothing else does for longer.
 	JobBucket = "erase_job"
 	// receiptBucket holds receipts of what was erased, by the ids of the jobs, for the caller on the command line.
 	receiptBucket = "erase_receipt"
@@ -74,8 +74,8 @@ type Deps struct {
 	Log   zerolog.Logger
 }
 
-// Office erases and exports. It keeps no state: everything is in the store. Safe for concurrent use, but one job must not
-// be done twice at the same time.
+// Office erases and exports. It keeps no state: everything is in the store. Safe for concurrent use, but one job must
+// not be done twice at the same time.
 type Office struct{ deps Deps }
 
 // NewOffice returns an Office.
@@ -146,14 +146,20 @@ func (o *Office) jobSteps() []step {
 		list = append(list, o.placeStep(o.deps.Places[at]))
 	}
 	for _, r := range tableRules() {
-		list = append(list, step{r.Table.Name, func(ctx context.Context, j *Job) (int, error) { return o.eraseTable(ctx, j, &r) }})
+		list = append(list, step{
+			r.Table.Name,
+			func(ctx context.Context, j *Job) (int, error) { return o.eraseTable(ctx, j, &r) },
+		})
 	}
 	for i, p := range o.deps.Places {
 		if i != at {
 			list = append(list, o.placeStep(p))
 		}
 	}
-	return append(list, step{"pages", func(ctx context.Context, _ *Job) (int, error) { return 0, o.deps.Tables.Scrub(ctx) }})
+	return append(list, step{
+		"pages",
+		func(ctx context.Context, _ *Job) (int, error) { return 0, o.deps.Tables.Scrub(ctx) },
+	})
 }
 
 func (o *Office) placeStep(p Place) step {
@@ -176,8 +182,8 @@ func (o *Office) Steps() (names []string) {
 	return names
 }
 
-// Erase does what is left of a job, and stores its receipt. A place that cannot be erased, after several tries, does not
-// keep the others from it: it is a problem of the receipt, unless ctx has ended.
+// Erase does what is left of a job, and stores its receipt. A place that cannot be erased, after several tries, does
+// not keep the others from it: it is a problem of the receipt, unless ctx has ended.
 func (o *Office) Erase(ctx context.Context, j *Job) (*Receipt, error) {
 	steps := o.jobSteps()
 	done := slices.IndexFunc(steps, func(s step) bool { return s.name == j.Step })
@@ -204,7 +210,8 @@ func (o *Office) takeStep(ctx context.Context, j *Job, s step) error {
 			return fmt.Errorf("erase %s: %w", s.name, err)
 		}
 		j.Tries++
-		o.deps.Log.Error().Err(err).Str("place", s.name).Str("job", j.ID).Int("try", j.Tries).Msg("not everything of a person was erased")
+		o.deps.Log.Error().Err(err).Str("place", s.name).Str("job", j.ID).
+			Int("try", j.Tries).Msg("not everything of a person was erased")
 		if j.Tries >= mostTries {
 			j.Problems = append(j.Problems, s.name)
 			break
@@ -247,7 +254,12 @@ func (o *Office) finishJob(ctx context.Context, j *Job) (*Receipt, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store a receipt: %w", err)
 	}
-	list := []bot.Fact{{Bucket: receiptBucket, Key: j.ID + unpublished, Value: string(value), Expires: o.deps.Now().Add(receiptFor)}}
+	list := []bot.Fact{{
+		Bucket:  receiptBucket,
+		Key:     j.ID + unpublished,
+		Value:   string(value),
+		Expires: o.deps.Now().Add(receiptFor),
+	}}
 	if j.KeepsDay != "" {
 		spent, err := json.Marshal(spending{Pseudonym: j.Pseudonym, Until: o.nextMonth(j.Begun)})
 		if err != nil {
@@ -285,7 +297,8 @@ func (o *Office) publishReceipts(ctx context.Context) error {
 		return nil
 	}
 	if err := o.deps.Tables.Scrub(ctx); err != nil {
-		o.deps.Log.Error().Err(err).Msg("a request to erase is still in free pages of the database; the next erasure overwrites it")
+		o.deps.Log.Error().Err(err).
+			Msg("a request to erase is still in free pages of the database; the next erasure overwrites it")
 	}
 	if _, err := o.deps.Store.Apply(ctx, &change); err != nil {
 		return fmt.Errorf("publish receipts: %w", err)
@@ -348,7 +361,9 @@ func (o *Office) Spent(ctx context.Context) error {
 				return fmt.Errorf("charges of somebody who was erased: %w", err)
 			}
 		}
-		if _, err := o.deps.Store.Apply(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: SpentBucket, Key: f.Key}}}); err != nil {
+		if _, err := o.deps.Store.Apply(ctx, &bot.Change{
+			Facts: []bot.Fact{{Bucket: SpentBucket, Key: f.Key}},
+		}); err != nil {
 			return fmt.Errorf("charges of somebody who was erased: %w", err)
 		}
 	}

@@ -2,8 +2,8 @@
 //
 // A Place is somewhere that personal data is stored, and does both for what is there. The tables of the database are
 // places too: a row belongs to a person, mentions them, or does neither, which is decided row by row from its content
-// (Subject). Erasing is a job that is stored as a fact with what is done already, so that it is finished wherever it was
-// interrupted, and repeats nothing that would count twice.
+// (Subject). Erasing is a job that is stored as a fact with what is done already, so that it is finished wherever it
+// was interrupted, and repeats nothing that would count twice.
 package privacy
 
 import (
@@ -41,7 +41,8 @@ func ParsePerson(text string) (Person, error) {
 	switch {
 	case channel == telegram && strings.HasPrefix(id, "-"):
 		return wrong("negative numbers are groups, and a group is nobody")
-	case channel == telegram && (id == "" || strings.Trim(id, "0123456789") != "" || strings.HasPrefix(id, "0") || len(id) > 19):
+	case channel == telegram &&
+		(id == "" || strings.Trim(id, "0123456789") != "" || strings.HasPrefix(id, "0") || len(id) > 19):
 		return wrong("on Telegram it is a number, such as telegram:42; a @name can change its owner and does not do")
 	case channel == terminal && (id == "" || strings.ContainsAny(id, "/\x00 ")):
 		return wrong("at the terminal it is terminal:local, unless --caller says otherwise")
@@ -100,5 +101,6 @@ func (p Person) named(text string) bool {
 
 // continuesWord reports whether a byte continues a number or a name: what is next to it is not an id of its own.
 func continuesWord(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || c == '_' || c == '.' || c >= 0x80
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' ||
+		c >= 'A' && c <= 'Z' || c == '-' || c == '_' || c == '.' || c >= 0x80
 }

@@ -63,39 +63,87 @@ func blobHashes() *Table {
 func tableRules() []rule {
 	return []rule{
 		{
-			Table: Table{Name: laneTable, Key: textColumns("session"), More: joinColumns(textColumns("channel", "chat", "workspace", "state", "turn", "owner", "caller", "notice"), intColumns("last"))},
-			erase: (*eraser).eraseLane, mine: ownSession, Bound: "one for each conversation; retention.journal days after an empty one was cleared",
+			Table: Table{
+				Name: laneTable,
+				Key:  textColumns("session"),
+				More: joinColumns(textColumns(
+					"channel", "chat", "workspace", "state", "turn", "owner", "caller", "notice",
+				), intColumns("last")),
+			},
+			erase: (*eraser).eraseLane,
+			mine:  ownSession,
+			Bound: "one for each conversation; retention.journal days after an empty one was cleared",
 		},
 		{
-			Table: Table{Name: inboxTable, Key: intColumns("seq"), More: joinColumns(textColumns("session", "channel", "bot", "id", "state", "problem", "source"), byteColumns("raw"), intColumns("at", "finished"))},
-			erase: (*eraser).eraseArrival, mine: (*Subject).sent, Bound: "content 8 days, key 16 days after it was handled",
+			Table: Table{
+				Name: inboxTable,
+				Key:  intColumns("seq"),
+				More: joinColumns(textColumns(
+					"session", "channel", "bot", "id", "state", "problem", "source",
+				), byteColumns("raw"), intColumns("at", "finished")),
+			},
+			erase: (*eraser).eraseArrival,
+			mine:  (*Subject).sent,
+			Bound: "content 8 days, key 16 days after it was handled",
 		},
 		{
-			Table: Table{Name: outboxTable, Key: intColumns("id"), More: joinColumns(textColumns("session", "channel", "chat", "purpose", "state", "key", "turn", "problem"), byteColumns("content"), intColumns("created", "finished"))},
-			erase: (*eraser).eraseOutboxRow, mine: (*Subject).toldRow, Bound: "content 30 days, rows retention.outbox days after they were sent",
+			Table: Table{
+				Name: outboxTable,
+				Key:  intColumns("id"),
+				More: joinColumns(textColumns(
+					"session", "channel", "chat", "purpose", "state", "key", "turn", "problem",
+				), byteColumns("content"), intColumns("created", "finished")),
+			},
+			erase: (*eraser).eraseOutboxRow,
+			mine:  (*Subject).toldRow,
+			Bound: "content 30 days, rows retention.outbox days after they were sent",
 		},
 		{
-			Table: Table{Name: overflowTable, Key: textColumns("id"), More: joinColumns(textColumns("session", "turn", "tool", "source"), byteColumns("text"), intColumns("created"))},
+			Table: Table{Name: overflowTable, Key: textColumns("id"), More: joinColumns(
+				textColumns("session", "turn", "tool", "source"), byteColumns("text"), intColumns("created"),
+			)},
 			erase: ownRow, mine: ownSession, Bound: "tools.overflow.retention_days and max_entries",
 		},
 		{
-			Table: Table{Name: refTable, Key: joinColumns(textColumns("session"), intColumns("blob")), More: intColumns("used")},
+			Table: Table{
+				Name: refTable,
+				Key:  joinColumns(textColumns("session"), intColumns("blob")),
+				More: intColumns("used"),
+			},
 			erase: (*eraser).eraseBlobRef, mine: ownSession, Bound: "retention.blobs days, retention.max_blob_bytes",
 		},
 		{
-			Table: Table{Name: approvalTable, Key: intColumns("n"), More: joinColumns(textColumns("session", "turn", "call", "channel", "chat", "caller", "tool", "state", "scope", "decider", "name"), byteColumns("votes", "body"), intColumns("created", "decided", "card"))},
-			erase: (*eraser).eraseQuestion, mine: (*Subject).asked, Bound: "retention.journal days after they were decided",
+			Table: Table{
+				Name: approvalTable,
+				Key:  intColumns("n"),
+				More: joinColumns(textColumns(
+					"session", "turn", "call", "channel", "chat", "caller", "tool", "state", "scope", "decider", "name",
+				), byteColumns("votes", "body"), intColumns("created", "decided", "card")),
+			},
+			erase: (*eraser).eraseQuestion,
+			mine:  (*Subject).asked,
+			Bound: "retention.journal days after they were decided",
 		},
 		{
-			Table: Table{Name: journalTable, Key: joinColumns(textColumns("session"), intColumns("n")), More: byteColumns("body")},
-			erase: (*eraser).eraseEntry, mine: (*Subject).spoke, Bound: "retention.journal days after the conversation was left",
+			Table: Table{
+				Name: journalTable,
+				Key:  joinColumns(textColumns("session"), intColumns("n")),
+				More: byteColumns("body"),
+			},
+			erase: (*eraser).eraseEntry,
+			mine:  (*Subject).spoke,
+			Bound: "retention.journal days after the conversation was left",
 		},
 		{
 			Table: Table{Name: factTable, Key: textColumns("bucket", "key"), More: byteColumns("value")},
 			erase: (*eraser).eraseFact, mine: (*Subject).aboutFact, Bound: "by bucket",
 		},
 		{
-			Table: Table{Name: chargeTable, Key: textColumns("key"), More: joinColumns(textColumns("scope", "unit", "day"), intColumns("n"))},
+			Table: Table{
+				Name: chargeTable,
+				Key:  textColumns("key"),
+				More: joinColumns(textColumns("scope", "unit", "day"), intColumns("n")),
+			},
 			erase: (*eraser).eraseCharge, mine: (*Subject).spent, Bound: "3 days, then they are added up in usage",
 		},
 		{
@@ -112,15 +160,20 @@ func tableRules() []rule {
 // impersonalTables says of the other tables why nobody is in them, and what bounds them.
 func impersonalTables() map[string][2]string {
 	return map[string][2]string{
-		"blob":             {"contents by number; whose they are is in blob_ref", "deleted with the last row of blob_ref"},
+		"blob": {
+			"contents by number; whose they are is in blob_ref", "deleted with the last row of blob_ref",
+		},
 		"blob_piece":       {"pieces of contents", "deleted with their row of blob"},
 		"vector_point":     {"vectors of tools", "as many as there are tools"},
 		"meta":             {"what the database is", "some rows"},
 		"goose_db_version": {"its schema", "one row for each migration"},
 		"applied":          {"numbers of Changes (PostgreSQL)", "an hour"},
 		"process":          {"processes of the service (PostgreSQL)", "as many as run"},
-		"vector_entry":     {"vectors of code and memories (PostgreSQL); the place vectors erases them by their owner", "as what they are derived from"},
-		"vector_owner":     {"owners of these vectors", "as what they are derived from"},
+		"vector_entry": {
+			"vectors of code and memories (PostgreSQL); the place vectors erases them by their owner",
+			"as what they are derived from",
+		},
+		"vector_owner": {"owners of these vectors", "as what they are derived from"},
 	}
 }
 
@@ -176,8 +229,8 @@ func (s *Subject) sender(raw string) bool {
 	return ok && s.wrote(value)
 }
 
-// wrote looks for the sender of an update: the member "from" of the objects right below it, or "caller" in a message that
-// the service made. Who is quoted or replied to is deeper.
+// wrote looks for the sender of an update: the member "from" of the objects right below it, or "caller" in a message
+// that the service made. Who is quoted or replied to is deeper.
 func (s *Subject) wrote(value any) bool {
 	top, _ := value.(map[string]any)
 	if top["caller"] == s.Caller() {

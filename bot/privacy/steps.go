@@ -12,7 +12,8 @@ import (
 	"github.com/zephbot/zephbot/bot/privacy/table"
 )
 
-// collectConversations finds the person's own conversations, and where their files are: later steps delete what says so.
+// collectConversations finds the person's own conversations, and where their files are:
+// later steps delete what says so.
 func (o *Office) collectConversations(ctx context.Context, j *Job) (int, error) {
 	var err error
 	if j.Sessions, err = ownConversations(ctx, o.deps.Tables, j.Person); err != nil {
@@ -71,8 +72,8 @@ func ruleOf(table string) *rule {
 	return &rule{}
 }
 
-// stopTurns ends the person's turns, withdraws their questions, and waits until nobody works for them: what they would have
-// written would be left over. A turn that does not end loses its lane later, and can store nothing.
+// stopTurns ends the person's turns, withdraws their questions, and waits until nobody works for them: what they would
+// have written would be left over. A turn that does not end loses its lane later, and can store nothing.
 func (o *Office) stopTurns(ctx context.Context, j *Job) (int, error) {
 	lanes, err := o.busyLanes(ctx, j.Person)
 	if err != nil {
@@ -124,7 +125,9 @@ func (o *Office) busyLanes(ctx context.Context, of Person) (list []bot.Lane, err
 func (o *Office) hasUnsent(ctx context.Context, j *Job) (busy bool) {
 	r, s := ruleOf(outboxTable), j.subject()
 	err := eachPage(ctx, o.deps.Tables, &r.Table, j.Person.ID, func(rows []Record) error {
-		busy = busy || slices.ContainsFunc(rows, func(row Record) bool { return row["finished"] == "0" && s.toldRow(row) })
+		busy = busy || slices.ContainsFunc(rows, func(row Record) bool {
+			return row["finished"] == "0" && s.toldRow(row)
+		})
 		return nil
 	})
 	return err == nil && busy
@@ -211,8 +214,14 @@ func (o *Office) makeReceipt(ctx context.Context, j *Job) (*Receipt, error) {
 		return nil, err
 	}
 	return &Receipt{
-		ID: j.ID, Pseudonym: j.Pseudonym, Begun: j.Begun, Ended: o.deps.Now().UTC(), Gone: sumCounts(j.Gone), Stays: stays,
-		Beyond: outOfReach(o.deps.Postgres), Problems: j.Problems,
+		ID:        j.ID,
+		Pseudonym: j.Pseudonym,
+		Begun:     j.Begun,
+		Ended:     o.deps.Now().UTC(),
+		Gone:      sumCounts(j.Gone),
+		Stays:     stays,
+		Beyond:    outOfReach(o.deps.Postgres),
+		Problems:  j.Problems,
 	}, nil
 }
 

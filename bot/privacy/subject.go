@@ -158,9 +158,9 @@ func saidMembers() []string {
 	return []string{"speaker", "news", "recalled", "quote", "heard", "parts"}
 }
 
-// scrubEntry returns a journal entry of a conversation that others share without the person: their words are replaced, and
-// their id everywhere. Its order, its number and its kind stay, so that the journal remains one. hashes are the contents
-// that came with the words.
+// scrubEntry returns a journal entry of a conversation that others share without the person: their words are replaced,
+// and their id everywhere. Its order, its number and its kind stay, so that the journal remains one. hashes are the
+// contents that came with the words.
 func (s *Subject) scrubEntry(raw string) (clean string, changed bool, hashes []string) {
 	value, ok := decodeJSON(raw)
 	object, is := value.(map[string]any)

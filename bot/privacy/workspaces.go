@@ -22,8 +22,8 @@ type Workspaces struct {
 // Name implements Place.
 func (Workspaces) Name() string { return "workspaces" }
 
-// Of lists the directories of a person's own conversations: those that their lanes name, and those whose name is that of
-// a conversation of theirs.
+// Of lists the directories of a person's own conversations: those that their lanes name, and those whose name is
+// that of a conversation of theirs.
 func (w Workspaces) Of(of *Order) ([]string, error) {
 	if slices.Contains(w.Own, of.Channel) {
 		return nil, nil

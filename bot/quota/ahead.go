@@ -89,7 +89,10 @@ func (p *purse) expect(next turn.Next) {
 		switch {
 		case next.Call:
 			if input, output := p.meter.size(p.session()); input > 0 {
-				most := p.meter.most(cost.Amount{Tokens: llm.Usage{Input: input + next.Tokens, Output: output}, USD: cost.UnknownUSD})
+				most := p.meter.most(cost.Amount{
+					Tokens: llm.Usage{Input: input + next.Tokens, Output: output},
+					USD:    cost.UnknownUSD,
+				})
 				ahead = h
 				ahead.ns = [2]int64{withSlack(int64(most.Tokens.Total())), withSlack(Micro(most.USD))}
 			}

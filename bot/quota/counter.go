@@ -35,13 +35,13 @@ type Counter interface { //nolint:interfacebloat // what is atomic over the same
 	Take(ctx context.Context, id string, takes []Take, expire time.Time) (counts []int64, denied int, err error)
 	// Return takes back what the id took; unknown ids change nothing.
 	Return(ctx context.Context, id string, takes []Take) error
-	// Reserve sets N of each counter that has a limit aside under the id, or of none when one would pass its limit: what
-	// is counted, what others have set aside and N together are held against it. An id that has something set aside gets
-	// the new amount instead. Until Settle, or the end of the hold, nobody else gets it; it is counted by Settle alone. A
-	// counter without a limit is only read.
+	// Reserve sets N of each counter that has a limit aside under the id, or of none when one would pass its limit:
+	// what is counted, what others have set aside and N together are held against it. An id that has something set
+	// aside gets the new amount instead. Until Settle, or the end of the hold, nobody else gets it; it is counted by
+	// Settle alone. A counter without a limit is only read.
 	Reserve(ctx context.Context, id string, takes []Take, hold Hold, expire time.Time) (Room, error)
-	// Settle gives back what the id has set aside of these counters, as much as is left of it, and adds N to each. Under
-	// the same name it does so once; counts are the values after.
+	// Settle gives back what the id has set aside of these counters, as much as is left of it, and adds N to each.
+	// Under the same name it does so once; counts are the values after.
 	Settle(ctx context.Context, id, name string, takes []Take, expire time.Time) (counts []int64, err error)
 	// Read gives the present values.
 	Read(ctx context.Context, keys []string) ([]int64, error)

@@ -36,7 +36,9 @@ func markEnd(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour).Ad
 // steady does something with the counters of slots that are filled, in one step when this process knows them. What is
 // done gets the counter of the mark besides and answers what that is; lost undoes what was done on counters that are
 // others by then.
-func (m *Meter) steady(ctx context.Context, slots []slot, do func(mark Take) (epoch int64, err error), lost func(mark Take) error) error {
+func (m *Meter) steady(
+	ctx context.Context, slots []slot, do func(mark Take) (epoch int64, err error), lost func(mark Take) error,
+) error {
 	for range tries {
 		now := m.now()
 		state, err := m.fill(ctx, today(now), slots)
@@ -91,7 +93,10 @@ func (m *Meter) Undo(ctx context.Context, charges []bot.Charge) error {
 			return fmt.Errorf("undo charge %q: its day is %q", c.Key, c.Day)
 		}
 		// the month's counts no more turns than its charges, where it has no limit
-		list = append(list, Take{Key: key(c.Unit, c.Day, c.Scope), N: c.N}, Take{Key: key(c.Unit, month, c.Scope), N: c.N})
+		list = append(list, Take{Key: key(c.Unit, c.Day, c.Scope), N: c.N}, Take{
+			Key: key(c.Unit, month, c.Scope),
+			N:   c.N,
+		})
 	}
 	turn, ok := strings.CutSuffix(charges[0].Key, "/"+Turns+"/"+charges[0].Scope)
 	if !ok {

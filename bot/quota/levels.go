@@ -50,7 +50,15 @@ func (m *Meter) Bars(ctx context.Context, facts bot.Facts, sums []bot.Charge) ([
 		for _, unit := range []string{Turns, Tokens, USD} {
 			for _, kind := range []texts.Window{Day, Month} {
 				w := m.window(kind, now)
-				b := Bar{Level: name, Scope: l.scope, Unit: unit, Window: kind, Limit: max(0, l.limits[Of{unit, kind}]), Fresh: w.fresh, Used: used(sums, name, unit, w.days)}
+				b := Bar{
+					Level:  name,
+					Scope:  l.scope,
+					Unit:   unit,
+					Window: kind,
+					Limit:  max(0, l.limits[Of{unit, kind}]),
+					Fresh:  w.fresh,
+					Used:   used(sums, name, unit, w.days),
+				}
 				if s, ok := set[setKey{name, Of{unit, kind}}]; ok {
 					b.Limit, b.By, b.Name, b.At = s.Limit, s.By, s.Name, s.At
 				}
@@ -61,7 +69,12 @@ func (m *Meter) Bars(ctx context.Context, facts bot.Facts, sums []bot.Charge) ([
 		}
 	}
 	slices.SortFunc(list, func(a, b Bar) int {
-		return cmp.Or(cmp.Compare(b.share(), a.share()), cmp.Compare(a.Level, b.Level), cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Window, b.Window))
+		return cmp.Or(
+			cmp.Compare(b.share(), a.share()),
+			cmp.Compare(a.Level, b.Level),
+			cmp.Compare(a.Unit, b.Unit),
+			cmp.Compare(a.Window, b.Window),
+		)
 	})
 	return list, nil
 }

@@ -76,7 +76,11 @@ func (m *Meter) window(kind texts.Window, t time.Time) window {
 	year, month, day := t.Date()
 	if kind == Day {
 		label := t.Format(time.DateOnly)
-		return window{label: label, fresh: time.Date(year, month, day+1, 0, 0, 0, 0, m.opts.Zone), days: []string{label}}
+		return window{
+			label: label,
+			fresh: time.Date(year, month, day+1, 0, 0, 0, 0, m.opts.Zone),
+			days:  []string{label},
+		}
 	}
 	w := window{label: t.Format("2006-01"), fresh: time.Date(year, month+1, 1, 0, 0, 0, 0, m.opts.Zone)}
 	for d := 1; d <= day; d++ {
@@ -120,7 +124,13 @@ func (m *Meter) slots(levels []level, now time.Time, all bool, units ...string) 
 			for _, kind := range []texts.Window{Day, Month} {
 				limit := l.limits[Of{unit, kind}]
 				if limit > 0 || (all && kind == Day) {
-					list = append(list, slot{level: l, window: windows[kind], unit: unit, kind: kind, limit: max(0, limit)})
+					list = append(list, slot{
+						level:  l,
+						window: windows[kind],
+						unit:   unit,
+						kind:   kind,
+						limit:  max(0, limit),
+					})
 				}
 			}
 		}

@@ -103,8 +103,8 @@ type SetLimit struct {
 	Limit int64
 }
 
-// SetLimits reads the limits that admins have set from the facts of Bucket, in their order. What is not understood, such as
-// one of a newer version, is left out.
+// SetLimits reads the limits that admins have set from the facts of Bucket, in their order. What is not understood,
+// such as one of a newer version, is left out.
 func SetLimits(list []bot.Fact) []SetLimit {
 	var set []SetLimit
 	for _, f := range list {
@@ -254,7 +254,11 @@ func (g *Manager) change(ctx context.Context, call *turn.Call, who, what, limit 
 	}
 	e.Change.Facts = []bot.Fact{{Bucket: Bucket, Key: s.key(), Value: value}}
 	if g.Record != nil {
-		e.Change.Facts = append(e.Change.Facts, g.Record(call, map[string]string{"who": s.level, "quota": what, "limit": cmp.Or(limit, "configured")})...)
+		e.Change.Facts = append(e.Change.Facts, g.Record(call, map[string]string{
+			"who":   s.level,
+			"quota": what,
+			"limit": cmp.Or(limit, "configured"),
+		})...)
 	}
 	g.Meter.changing(g.Facts)
 	e.Then = func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
@@ -274,7 +278,12 @@ func (g *Manager) said(msg *bot.Message, s setting) texts.Setting {
 		scope = texts.Chat
 	}
 	return texts.Setting{
-		Level: g.Words.Level(msg.Language, scope, id), Unit: s.of.Unit, Window: s.of.Window, Limit: s.Limit, By: cmp.Or(s.Name, s.By), At: s.At,
+		Level:  g.Words.Level(msg.Language, scope, id),
+		Unit:   s.of.Unit,
+		Window: s.of.Window,
+		Limit:  s.Limit,
+		By:     cmp.Or(s.Name, s.By),
+		At:     s.At,
 	}
 }
 

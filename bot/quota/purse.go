@@ -82,7 +82,14 @@ func Micro(usd float64) int64 {
 
 // Open implements turn.Meter.
 func (m *Meter) Open(msg *bot.Message, id string) turn.Budget {
-	p := &purse{meter: m, turn: id, msg: msg, holder: id + "/" + rand.Text(), open: map[string]hold{}, kept: map[item]int64{}}
+	p := &purse{
+		meter:  m,
+		turn:   id,
+		msg:    msg,
+		holder: id + "/" + rand.Text(),
+		open:   map[string]hold{},
+		kept:   map[item]int64{},
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.purses[id] = p
@@ -203,8 +210,8 @@ func (p *purse) LimitsUSD() bool {
 }
 
 // Reserve implements pay.Payer. What nobody knows the price of is refused where USD are limited: counted as nothing the
-// limit would be none, and counted as the dearest of all models it would be used up by one question. When it returns, what
-// the call may cost is set aside in the store.
+// limit would be none, and counted as the dearest of all models it would be used up by one question. When it returns,
+// what the call may cost is set aside in the store.
 func (p *purse) Reserve(ctx context.Context, key string, most cost.Amount) error {
 	err := p.reserve(ctx, key, most, false)
 	if err == nil {
@@ -249,7 +256,10 @@ func (p *purse) reserve(ctx context.Context, key string, most cost.Amount, own b
 		switch {
 		case full.Taken+full.N-p.besidesOf(full) > full.Limit: // also when nobody has anything set aside
 			m.denied(string(s.scope))
-			return &agent.Denied{Scope: string(s.scope), Text: m.words.At(p.msg.Place).UsedUp(p.msg.Language, s.usage(full.Taken))}
+			return &agent.Denied{
+				Scope: string(s.scope),
+				Text:  m.words.At(p.msg.Place).UsedUp(p.msg.Language, s.usage(full.Taken)),
+			}
 		case waited >= m.opts.Patience:
 			m.denied(string(s.scope))
 			return &agent.Denied{Scope: string(s.scope), Text: m.words.QuotaBusy(p.msg.Language)}
@@ -265,7 +275,8 @@ func (p *purse) besidesOf(full *bot.NoRoom) (sum int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for it, n := range p.needs() {
-		if it.scope == full.Scope && it.unit == full.Unit && (it.day == full.Window || bot.Month(it.day) == full.Window) {
+		if it.scope == full.Scope && it.unit == full.Unit &&
+			(it.day == full.Window || bot.Month(it.day) == full.Window) {
 			sum += n
 		}
 	}
@@ -410,7 +421,9 @@ func (p *purse) note(s *turn.Spent, applied *bot.Applied) {
 			p.kept[it] = n
 		}
 	}
-	if applied != nil && s.Ledger != nil && !slices.ContainsFunc(s.Ledger.Asides, func(a bot.Aside) bool { return a.N > 0 || a.Ahead > 0 }) {
+	if applied != nil && s.Ledger != nil && !slices.ContainsFunc(s.Ledger.Asides, func(a bot.Aside) bool {
+		return a.N > 0 || a.Ahead > 0
+	}) {
 		clear(p.kept) // the holder is forgotten
 	}
 	p.used = p.meter.now()
@@ -462,8 +475,9 @@ func (m *Meter) late(p *purse, is bool) {
 	}
 }
 
-// Run stores what was spent and could not be stored, and gives back what is set aside and idle, until ctx ends, and then
-// stores once more: what stays unstored is charged in full when the process is buried. Errors are those of the last attempt.
+// Run stores what was spent and could not be stored, and gives back what is set aside and idle, until ctx
+// ends, and then stores once more: what stays unstored is charged in full when the process is buried. Errors
+// are those of the last attempt.
 func (m *Meter) Run(ctx context.Context) error {
 	ticker := time.NewTicker(lateEvery)
 	defer ticker.Stop()
@@ -506,9 +520,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 // held is the id of a reservation of this process.
 func (m *Meter) held(key string) string { return key + "/" + m.id }
 
-// reserveOlder sets aside what slots ask for on the counters too, while a process of a version lives that knows nothing of
-// the ledger. What those have set aside is a *bot.NoRoom. Counters that are away, or full by what is counted, decide
-// nothing: the ledger does.
+// reserveOlder sets aside what slots ask for on the counters too, while a process of a version lives that knows
+// nothing of the ledger. What those have set aside is a *bot.NoRoom. Counters that are away, or full by what is
+// counted, decide nothing: the ledger does.
 func (m *Meter) reserveOlder(ctx context.Context, key string, slots []slot) error {
 	if !m.older() {
 		return nil
@@ -517,7 +531,9 @@ func (m *Meter) reserveOlder(ctx context.Context, key string, slots []slot) erro
 	var room Room
 	err := m.steady(ctx, slots, func(mark Take) (epoch int64, err error) {
 		now := m.now()
-		room, err = m.counter.Reserve(ctx, m.held(key), append(list, mark), Hold{Now: now, Until: now.Add(m.opts.Hold)}, mark.Expire)
+		room, err = m.counter.Reserve(
+			ctx, m.held(key), append(list, mark), Hold{Now: now, Until: now.Add(m.opts.Hold)}, mark.Expire,
+		)
 		if err != nil {
 			return 0, fmt.Errorf("reserve: %w", err)
 		}
@@ -532,7 +548,15 @@ func (m *Meter) reserveOlder(ctx context.Context, key string, slots []slot) erro
 	}
 	s := &slots[room.Denied]
 	taken := room.Counts[room.Denied]
-	return &bot.NoRoom{Scope: s.name, Unit: s.unit, Window: s.label, Taken: taken, Held: s.limit - taken - s.n + 1, N: s.n, Limit: s.limit}
+	return &bot.NoRoom{
+		Scope:  s.name,
+		Unit:   s.unit,
+		Window: s.label,
+		Taken:  taken,
+		Held:   s.limit - taken - s.n + 1,
+		N:      s.n,
+		Limit:  s.limit,
+	}
 }
 
 // Settle implements agent.Budget. A price below 0 is one that nobody knows: the most that it may be is counted.
@@ -623,8 +647,8 @@ func (p *purse) facts() []bot.Fact {
 	return []bot.Fact{p.aside.Fact(p.turn, p.run, p.meter.now())}
 }
 
-// book notes what is to be stored of a call, which is no longer under way: at no moment it is neither. After the turn has ended it is stored here: a call of the model that a
-// server has asked for can outlive the turn.
+// book notes what is to be stored of a call, which is no longer under way: at no moment it is neither. After the turn
+// has ended it is stored here: a call of the model that a server has asked for can outlive the turn.
 func (p *purse) book(ctx context.Context, key, name string, h hold, used cost.Amount) error {
 	var list []bot.Charge
 	for _, amount := range []struct {
@@ -633,7 +657,13 @@ func (p *purse) book(ctx context.Context, key, name string, h hold, used cost.Am
 	}{{Tokens, int64(used.Tokens.Total())}, {USD, Micro(used.USD)}} {
 		for _, l := range h.levels {
 			if amount.n > 0 {
-				list = append(list, bot.Charge{Key: name + "/" + amount.unit + "/" + l.name, Scope: l.name, Unit: amount.unit, Day: h.day, N: amount.n})
+				list = append(list, bot.Charge{
+					Key:   name + "/" + amount.unit + "/" + l.name,
+					Scope: l.name,
+					Unit:  amount.unit,
+					Day:   h.day,
+					N:     amount.n,
+				})
 			}
 		}
 	}

@@ -1,8 +1,8 @@
 // Package quota counts what people, chats and the bot may use: turns, tokens and money, a day and a month. A turn is
 // counted when it begins; what a call of the model may cost at most is set aside before it and replaced by what it did
 // cost after it, each in one atomic step over all levels. The ledger in the durable store decides (bot.Ledger), in the
-// Changes that these steps belong to. The counters, which can be in Redis, are fast: they say early that something is used
-// up, which the ledger has to confirm, and how near a limit is. They may lose everything, or be away.
+// Changes that these steps belong to. The counters, which can be in Redis, are fast: they say early that something is
+// used up, which the ledger has to confirm, and how near a limit is. They may lose everything, or be away.
 package quota
 
 import (
@@ -35,17 +35,18 @@ type Options struct {
 	Zone   *time.Location // in which days and months begin; nil = UTC
 	// Price is the most that tokens may cost, in USD, of the models whose price is known; nil = nothing costs anything.
 	Price func(llm.Usage) float64
-	// Unpriced returns the name of the model that a turn is answered by, if nobody knows its price; "" = it is known. prefer
-	// is the provider that the conversation has chosen, "" = the usual one. nil = all prices are known.
+	// Unpriced returns the name of the model that a turn is answered by, if nobody knows its price; "" = it is known.
+	// prefer is the provider that the conversation has chosen, "" = the usual one. nil = all prices are known.
 	Unpriced func(prefer string) string
 	// Admin reports whether a person can set a price; nil = nobody is told how.
 	Admin func(ctx context.Context, place bot.Place, caller string) bool
-	// Most is the most that a call may cost, in USD, and the longest answer, in tokens. asked has the tokens of the request,
-	// and as Output how long an answer it asks for; 0 = it does not say. nil = what is asked for, at Price.
+	// Most is the most that a call may cost, in USD, and the longest answer, in tokens. asked has the tokens of the
+	// request, and as Output how long an answer it asks for; 0 = it does not say. nil = what is asked for, at Price.
 	Most func(asked llm.Usage) (output int, usd float64)
 	// Owner is this process, as the store knows it; "" = one without a name.
 	Owner string
-	// Older reports whether a process lives that knows nothing of the ledger and sets aside on the counters; nil = none.
+	// Older reports whether a process lives that knows nothing of the ledger and sets aside
+	// on the counters; nil = none.
 	Older func() bool
 	// Hold is how long what is set aside on the counters for such a process is kept: longer than a call takes; default
 	// 15 min.
@@ -98,8 +99,8 @@ type Meter struct {
 	words   Words
 	now     func() time.Time
 	denied  func(scope string)
-	// id is part of the keys of reservations: two processes can begin the same turn at once, and the one that does not get
-	// it must not give back what the other one has set aside.
+	// id is part of the keys of reservations: two processes can begin the same turn at once, and the one that does not
+	// get it must not give back what the other one has set aside.
 	id string
 	// following is held while the limits are read.
 	following chan struct{}
@@ -124,13 +125,25 @@ type known struct {
 }
 
 // New makes a Meter. Denied is told each refusal's scope, for metrics, by any goroutine; may be nil.
-func New(opts Options, counter Counter, mirror Mirror, words Words, now func() time.Time, denied func(scope string)) *Meter {
+func New(
+	opts Options, counter Counter, mirror Mirror, words Words, now func() time.Time, denied func(scope string),
+) *Meter {
 	if denied == nil {
 		denied = func(string) {}
 	}
 	return &Meter{
-		opts: opts.withDefaults(), counter: counter, mirror: mirror, words: words, now: now, denied: denied, known: &known{},
-		purses: map[string]*purse{}, unstored: map[*purse]struct{}{}, suspects: map[string]time.Time{}, id: rand.Text(), following: make(chan struct{}, 1),
+		opts:      opts.withDefaults(),
+		counter:   counter,
+		mirror:    mirror,
+		words:     words,
+		now:       now,
+		denied:    denied,
+		known:     &known{},
+		purses:    map[string]*purse{},
+		unstored:  map[*purse]struct{}{},
+		suspects:  map[string]time.Time{},
+		id:        rand.Text(),
+		following: make(chan struct{}, 1),
 	}
 }
 
@@ -155,7 +168,8 @@ func (m *Meter) levels(msg *bot.Message) []level {
 	p := msg.Place
 	if !p.Ordinary() { // who asks, or whose account it is, pays; the limits of a chat with the same id are not its own
 		return []level{
-			m.level(texts.User, UserLevel(msg.Caller), m.opts.Limits.User), m.level(texts.Bot, "bot/"+p.Channel+"/"+p.Bot, m.opts.Limits.Bot),
+			m.level(texts.User, UserLevel(msg.Caller), m.opts.Limits.User),
+			m.level(texts.Bot, "bot/"+p.Channel+"/"+p.Bot, m.opts.Limits.Bot),
 		}
 	}
 	var list []level
@@ -245,7 +259,13 @@ func (m *Meter) Admit(ctx context.Context, msg *bot.Message, id string) (turn.Ad
 	for _, l := range levels {
 		day, month := max(0, l.limits[Of{Turns, Day}]), max(0, l.limits[Of{Turns, Month}])
 		if day > 0 || month > 0 {
-			a.Ledger.Asides = append(a.Ledger.Asides, bot.Aside{Scope: l.name, Unit: Turns, Day: m.window(Day, now).label, OfDay: day, OfMonth: month})
+			a.Ledger.Asides = append(a.Ledger.Asides, bot.Aside{
+				Scope:   l.name,
+				Unit:    Turns,
+				Day:     m.window(Day, now).label,
+				OfDay:   day,
+				OfMonth: month,
+			})
 		}
 	}
 	if err == nil && denied < 0 {
@@ -268,7 +288,8 @@ func (m *Meter) used(ctx context.Context, s *slot) (int64, error) {
 // suspicious is how long the ledger is asked before a turn is admitted, after it has refused one.
 const suspicious = time.Minute
 
-// suspect notes that the ledger has refused a turn that the counters would have admitted, perhaps for one of these levels.
+// suspect notes that the ledger has refused a turn that the counters would have admitted,
+// perhaps for one of these levels.
 func (m *Meter) suspect(charges []bot.Charge) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -308,7 +329,8 @@ var warnAt = [...]int64{90, 75} //nolint:gochecknoglobals // a constant list
 func (m *Meter) near(msg *bot.Message, slots []slot, counts []int64) (note turn.Notice, ok bool) {
 	for _, percent := range warnAt {
 		for i, s := range slots {
-			if s.limit < smallest(s.unit) || s.scope == texts.Bot || counts[i] >= s.limit || counts[i] < share(s.limit, percent) {
+			if s.limit < smallest(s.unit) || s.scope == texts.Bot ||
+				counts[i] >= s.limit || counts[i] < share(s.limit, percent) {
 				continue
 			}
 			key := fmt.Sprintf("near/%s/%s/%d", s.about(), msg.Caller, percent)

@@ -6,8 +6,8 @@ import (
 	"github.com/zephbot/zephbot/agent/spend"
 )
 
-// TooTight says why a limit lets no turn begin with the models on offer, and after "; " what to do about it; "" = it does
-// not. limit is in the unit, USD in millionths.
+// TooTight says why a limit lets no turn begin with the models on offer, and after "; " what to do about it; "" = it
+// does not. limit is in the unit, USD in millionths.
 func TooTight(of Of, limit int64, offers spend.Offers) string {
 	usd, tokens := offers.LongestAnswers()
 	switch {
@@ -24,7 +24,8 @@ func TooTight(of Of, limit int64, offers spend.Offers) string {
 			float64(limit)/1e6, of.Window, usd.USD, usd.Model, how, usd.Tokens, cure)
 	case of.Unit == Tokens && tokens != nil && int64(tokens.Tokens) > limit:
 		return fmt.Sprintf("%d tokens a %s are fewer than the %d that one answer of %s may have, "+
-			"which are set aside before each call, so every turn is refused; raise it, or lower max_tokens of that model",
+			"which are set aside before each call, so every turn is refused; raise it, or lower max_tokens "+
+			"of that model",
 			limit, of.Window, tokens.Tokens, tokens.Model)
 	default:
 		return ""

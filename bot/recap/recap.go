@@ -103,12 +103,23 @@ func New(deps Deps, opts Options) *Handler {
 	if opts.Pause == 0 {
 		opts.Pause = Pause
 	}
-	return &Handler{deps: deps, opts: opts, begun: map[string]bool{}, slots: make(chan struct{}, atOnce), running: make(chan struct{})}
+	return &Handler{
+		deps:    deps,
+		opts:    opts,
+		begun:   map[string]bool{},
+		slots:   make(chan struct{}, atOnce),
+		running: make(chan struct{}),
+	}
 }
 
 // Feature returns /recap.
 func (d *Handler) Feature() feature.Feature {
-	return feature.Feature{Name: "recap", Commands: []feature.Command{{Name: "recap", Run: d.Command}}, Run: d.Run, Follow: d.Follow}
+	return feature.Feature{
+		Name:     "recap",
+		Commands: []feature.Command{{Name: "recap", Run: d.Command}},
+		Run:      d.Run,
+		Follow:   d.Follow,
+	}
 }
 
 // job is a recap that somebody has asked for.
@@ -140,14 +151,16 @@ func (d *Handler) Command(_ context.Context, call *turn.Call) (turn.Effect, erro
 	}, nil
 }
 
-// Run gives what is asked for until ctx ends, beginning with what a dead process has left, and what this one was asked for
-// before Run ran.
+// Run gives what is asked for until ctx ends, beginning with what a dead process has left, and what this
+// one was asked for before Run ran.
 func (d *Handler) Run(ctx context.Context) error {
 	d.mu.Lock()
 	d.ctx = ctx
 	d.mu.Unlock()
 	d.runs.Do(func() { close(d.running) })
-	if err := d.takeUp(ctx, func(owner string) bool { return owner == d.deps.Owner || !d.deps.Lives(owner) }); err != nil && ctx.Err() == nil {
+	if err := d.takeUp(ctx, func(owner string) bool {
+		return owner == d.deps.Owner || !d.deps.Lives(owner)
+	}); err != nil && ctx.Err() == nil {
 		d.deps.Log.Error().Err(err).Msg("recaps that wait since before the start not given")
 	}
 	<-ctx.Done()
@@ -183,8 +196,8 @@ func (d *Handler) takeUp(ctx context.Context, of func(owner string) bool) error 
 	return nil
 }
 
-// startWork runs work in the background, once at a time for a key. What is not run because the service ends is found by the
-// next start.
+// startWork runs work in the background, once at a time for a key. What is not run because the service
+// ends is found by the next start.
 func (d *Handler) startWork(key string, work func(ctx context.Context)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -236,8 +249,8 @@ func (d *Handler) giveRecap(ctx context.Context, j *job) {
 	d.sendRecap(ctx, change, &j.Message, bot.Reply, "recap/"+j.Message.ID, contents)
 }
 
-// payingContext returns a context in which the sender of a message pays. No turn stores what is spent, so the purse is closed at
-// once: it stores that itself.
+// payingContext returns a context in which the sender of a message pays. No turn stores what is spent, so the purse is
+// closed at once: it stores that itself.
 func (d *Handler) payingContext(ctx context.Context, msg *bot.Message, id string) context.Context {
 	purse := d.deps.Open(msg, id)
 	purse.Close()
@@ -267,8 +280,8 @@ func (d *Handler) writeRecap(ctx context.Context, talk Talk) (string, error) {
 	return d.deps.Write(bounded, talk)
 }
 
-// selectTalk selects what a recap is written from: the newest messages of a conversation, with the summary of what is before
-// them.
+// selectTalk selects what a recap is written from: the newest messages of a conversation, with the
+// summary of what is before them.
 func (d *Handler) selectTalk(list []journal.Entry) Talk {
 	var talk Talk
 	summary, first := journal.Summary(list)
@@ -281,7 +294,8 @@ func (d *Handler) selectTalk(list []journal.Entry) Talk {
 		switch list[i].Kind {
 		case journal.UserEntry, journal.AnswerEntry, journal.EndEntry:
 			messages, from = messages+1, i
-		case journal.AssistantEntry, journal.StartedEntry, journal.ResultEntry, journal.SummaryEntry, journal.ResetEntry:
+		case journal.AssistantEntry, journal.StartedEntry,
+			journal.ResultEntry, journal.SummaryEntry, journal.ResetEntry:
 		}
 	}
 	talk.Entries = list[from:]
@@ -289,7 +303,8 @@ func (d *Handler) selectTalk(list []journal.Entry) Talk {
 }
 
 // Resumed is told that a message begins a turn, with the conversation before it. If the person comes back to it after a
-// long time, they are reminded of it, beside the turn. It does not block, and a recap that does not succeed is not given.
+// long time, they are reminded of it, beside the turn. It does not block, and a recap that
+// does not succeed is not given.
 func (d *Handler) Resumed(msg *bot.Message, session bot.SessionKey, before []journal.Entry) {
 	if !d.worthReminding(msg, before) || d.deps.Now().Sub(before[len(before)-1].At) < d.opts.Pause {
 		return
@@ -303,9 +318,9 @@ func (d *Handler) Resumed(msg *bot.Message, session bot.SessionKey, before []jou
 	}
 }
 
-// Opened is told that a person has opened a conversation, where they do so before they write, as at a terminal. They are
-// reminded of it, however short the pause was, and not again with their first message. msg says who and where they are.
-// It waits until Run runs and not for the model, and a recap that does not succeed is not given.
+// Opened is told that a person has opened a conversation, where they do so before they write, as at a terminal. They
+// are reminded of it, however short the pause was, and not again with their first message. msg says who and where they
+// are. It waits until Run runs and not for the model, and a recap that does not succeed is not given.
 func (d *Handler) Opened(ctx context.Context, msg *bot.Message, session bot.SessionKey) {
 	select {
 	case <-d.running:
@@ -342,8 +357,8 @@ func (d *Handler) giveReminder(key string, msg *bot.Message, session bot.Session
 	})
 }
 
-// worthReminding reports whether a conversation is worth a reminder. In a group nobody is reminded unasked: others would have to
-// read it. A conversation with a summary has none (seed 001).
+// worthReminding reports whether a conversation is worth a reminder. In a group nobody is reminded unasked: others
+// would have to read it. A conversation with a summary has none (seed 001).
 func (d *Handler) worthReminding(msg *bot.Message, before []journal.Entry) bool {
 	if !d.opts.OnResume || d.opts.Messages <= 0 || len(before) == 0 || msg.Place.Group || !msg.Place.Ordinary() {
 		return false

@@ -26,8 +26,8 @@ func agentsOf(entries []journal.Entry) (list []texts.ReceiptAgent, at map[string
 	return list, at
 }
 
-// agentCosts returns what the sub-agent of an entry took so far, and adds what its model took for the entry; nil = the entry
-// belongs to none.
+// agentCosts returns what the sub-agent of an entry took so far, and adds what its model took for the entry;
+// nil = the entry belongs to none.
 func agentCosts(r *texts.Receipt, at map[string]int, e *journal.Entry) *texts.ReceiptAgent {
 	i, ok := at[e.Child]
 	if !ok {

@@ -1,5 +1,6 @@
 // Package receipt tells people what an answer took: tools, approvals, tokens, money, time and the lines of the audit
-// log. It also lets them put back the files that the answer's calls have changed. All of it is read from the journal when somebody asks, so it can be told after a restart and by every process.
+// log. It also lets them put back the files that the answer's calls have changed. All of it is read from the journal
+// when somebody asks, so it can be told after a restart and by every process.
 package receipt
 
 import (
@@ -206,8 +207,8 @@ func popUp(msg *bot.Message, text string) turn.Effect {
 	}}}}
 }
 
-// showMessage answers a press with a message: one of its own, which in a group is for the person who pressed, or in place of
-// the message of the button.
+// showMessage answers a press with a message: one of its own, which in a group is for the person who pressed, or in
+// place of the message of the button.
 func showMessage(call *turn.Call, content bot.Content, replace bool) turn.Effect {
 	msg := call.Message
 	row := bot.Row{Session: call.Session, Place: msg.Place, Purpose: bot.Reply, Content: content}
@@ -295,7 +296,9 @@ func (d *Receipts) receiptMessage(ctx context.Context, msg *bot.Message, a *abou
 }
 
 // sumEntries adds up the entries of a turn.
-func (d *Receipts) sumEntries(ctx context.Context, session bot.SessionKey, entries []journal.Entry) (texts.Receipt, error) {
+func (d *Receipts) sumEntries(
+	ctx context.Context, session bot.SessionKey, entries []journal.Entry,
+) (texts.Receipt, error) {
 	r := texts.Receipt{Took: entries[len(entries)-1].At.Sub(entries[0].At)}
 	var until time.Time
 	var asked time.Duration

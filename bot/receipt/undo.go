@@ -82,7 +82,9 @@ func (d *Receipts) askToUndo(call *turn.Call, a *about) turn.Effect {
 	yes, no := w.UndoButtons(msg.Language)
 	return showMessage(call, bot.Content{
 		Text: text, Entities: render.Inert(text), Language: msg.Language,
-		Buttons: [][]bot.Button{{{Label: yes, Data: a.buttonData(pressDo), Style: "danger"}, {Label: no, Data: a.buttonData(pressBack)}}},
+		Buttons: [][]bot.Button{{
+			{Label: yes, Data: a.buttonData(pressDo), Style: "danger"}, {Label: no, Data: a.buttonData(pressBack)},
+		}},
 	}, true)
 }
 
@@ -147,7 +149,8 @@ func toldModel(files []undo.File) string {
 		}
 		return strings.Join(list, ", ")
 	}
-	said := "[The user has undone the file changes of an earlier answer. These are as they were before it: " + text(true) + "."
+	said := "[The user has undone the file changes of an earlier answer. These are as they were before it: " +
+		text(true) + "."
 	if kept := text(false); kept != "" {
 		said += " These were not put back: " + kept + "."
 	}

@@ -125,7 +125,8 @@ func (b *Book) Due(call *tools.Call, err error) []bot.Fact {
 }
 
 // Settle writes the lines that are due, in order of time. A line that this process wrote before it was interrupted, or
-// another one before it died, without marking it as written, is not written again. A line that cannot be written remains due.
+// another one before it died, without marking it as written, is not written again. A line that
+// cannot be written remains due.
 func (b *Book) Settle(ctx context.Context) {
 	b.settling.Lock()
 	defer b.settling.Unlock()
@@ -169,7 +170,13 @@ func (b *Book) settleLine(value, id string) error {
 	}
 	call := &tools.Call{
 		ID: l.Call, Tool: l.Tool, Args: l.Args,
-		Trail:  &tools.Trail{ApprovedBy: l.ApprovedBy, Rule: l.Rule, MCPServer: l.Server, MCPErrorCode: l.Code, Correlation: id},
+		Trail: &tools.Trail{
+			ApprovedBy:   l.ApprovedBy,
+			Rule:         l.Rule,
+			MCPServer:    l.Server,
+			MCPErrorCode: l.Code,
+			Correlation:  id,
+		},
 		Origin: tools.Origin{Channel: l.Channel, Session: l.Session, Chat: l.Chat, Caller: l.Caller, Admin: l.Admin},
 	}
 	if !l.Failed {

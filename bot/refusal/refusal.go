@@ -68,7 +68,9 @@ func (d Explainer) Press(ctx context.Context, call *turn.Call) (turn.Effect, err
 	text := ""
 	if ok {
 		var err error
-		if text, err = d.explainTurn(ctx, call, func(turn string) bool { return turnHash(turn) == wanted }); err != nil {
+		if text, err = d.explainTurn(ctx, call, func(turn string) bool {
+			return turnHash(turn) == wanted
+		}); err != nil {
 			return turn.Effect{}, err
 		}
 	}
@@ -96,7 +98,8 @@ func replyInert(call *turn.Call, text string) turn.Effect {
 	return call.Reply(bot.Content{Text: text, Entities: render.Inert(text)})
 }
 
-// explainTurn tells of the refusals of the turn that is wanted, nil = of the last turn that has any; "" = there are none.
+// explainTurn tells of the refusals of the turn that is wanted, nil = of the last turn
+// that has any; "" = there are none.
 func (d Explainer) explainTurn(ctx context.Context, call *turn.Call, wanted func(turn string) bool) (string, error) {
 	tail, err := d.Store.Tail(ctx, call.Session, room)
 	if err != nil {
@@ -115,7 +118,12 @@ func (d Explainer) explainTurn(ctx context.Context, call *turn.Call, wanted func
 			continue
 		}
 		if last = e.Turn; len(list) < mostTold {
-			list = append(list, texts.Refusal{Tool: e.Tool, Args: string(uses[e.Turn+"/"+e.Call].Args), Reason: e.Refusal.Why(), Rule: e.Refusal.Rule})
+			list = append(list, texts.Refusal{
+				Tool:   e.Tool,
+				Args:   string(uses[e.Turn+"/"+e.Call].Args),
+				Reason: e.Refusal.Why(),
+				Rule:   e.Refusal.Rule,
+			})
 		}
 	}
 	slices.Reverse(list)

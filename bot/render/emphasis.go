@@ -47,7 +47,8 @@ func push(d *parser.Delimiter, segment text.Segment, block text.Reader, pc parse
 // amend changes what a run of asterisks between before and after can do.
 func amend(d *parser.Delimiter, before, after rune) {
 	switch {
-	case strings.ContainsRune(")]}", before) && d.OriginalLength == 1 && (isWord(after) && ascii(after) || after == '('):
+	case strings.ContainsRune(")]}", before) && d.OriginalLength == 1 &&
+		(isWord(after) && ascii(after) || after == '('):
 		d.CanOpen, d.CanClose = false, false // (a+b)*c*d and (a)*(b)*(c)
 	case isWord(before) && isWord(after):
 		amendInWord(d, before, after)

@@ -8,7 +8,9 @@ import (
 
 // clickable matches, generously, what Telegram turns into a link, a mention, a hashtag or a command by itself. What
 // looks like a number of a telephone is matched with the letters around it, so that a hash stays in one piece.
-var clickable = regexp.MustCompile(`\S*([@#][\pL\d_]|\$\pL|:/|\S\.\pL)\S*|(^|[^\pL\d_/.])/[\pL\d_]\S*|[^\s,;:]*\+?\d[\d ()-]{5,}\d[^\s,;:]*`)
+var clickable = regexp.MustCompile(
+	`\S*([@#][\pL\d_]|\$\pL|:/|\S\.\pL)\S*|(^|[^\pL\d_/.])/[\pL\d_]\S*|[^\s,;:]*\+?\d[\d ()-]{5,}\d[^\s,;:]*`,
+)
 
 // moment is a date, with or without a time of day, which looks like a number of a telephone but for its form.
 var moment = regexp.MustCompile(`(?:19|20)\d\d-[01]\d-[0-3]\d(?:[ T][0-2]\d:[0-5]\d(?::[0-5]\d)?)?`)
@@ -23,7 +25,8 @@ func withoutMoments(line string) string {
 	masked := []byte(line)
 	for _, at := range found {
 		from, to := at[0], at[1]
-		if from > 0 && strings.IndexByte(ofNumbers, line[from-1]) >= 0 || to < len(line) && strings.IndexByte(ofNumbers, line[to]) >= 0 {
+		if from > 0 && strings.IndexByte(ofNumbers, line[from-1]) >= 0 ||
+			to < len(line) && strings.IndexByte(ofNumbers, line[to]) >= 0 {
 			continue
 		}
 		for i := from; i < to; i++ {

@@ -1,6 +1,6 @@
-// Package render turns Markdown of models into Telegram messages: plain text plus formatting entities. Entities need no escaping, so
-// Telegram can never refuse a message with "can't parse entities". All offsets
-// and lengths are UTF-16 code units, the unit of the Bot API.
+// Package render turns Markdown of models into Telegram messages: plain text plus formatting entities. Entities need no
+// escaping, so Telegram can never refuse a message with "can't parse entities". All offsets and lengths are UTF-16 code
+// units, the unit of the Bot API.
 package render
 
 import (

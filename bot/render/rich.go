@@ -55,10 +55,10 @@ type richCell struct {
 	Valign string `json:"valign"`
 }
 
-// Rich renders src as one rich message: the JSON of a Bot API InputRichMessage. It is built from blocks, so that nothing
-// in src is markup of the server, which would fetch pictures from addresses that a model was made to write. ok is false
-// if src has nothing that text with entities cannot show as well, such as a table, a formula or a heading, or exceeds a
-// limit. Safe for concurrent use.
+// Rich renders src as one rich message: the JSON of a Bot API InputRichMessage. It is built from blocks, so that
+// nothing in src is markup of the server, which would fetch pictures from addresses that a model was made to write. ok
+// is false if src has nothing that text with entities cannot show as well, such as a table, a formula or a heading, or
+// exceeds a limit. Safe for concurrent use.
 func Rich(src string) (message []byte, ok bool) {
 	src = normalize(src)
 	if len(src) > maxMarkdown || hostile(src) {
@@ -282,7 +282,8 @@ func (r *richWriter) inline(n ast.Node) []any {
 func (r *richWriter) textNode(n *ast.Text) []any {
 	value := n.Value(r.src)
 	var list []any
-	if opening, closing := mathMarks(value); n.IsRaw() && opening != "" && mathSize(value, opening, closing) == len(value) {
+	if opening, closing := mathMarks(value); n.IsRaw() &&
+		opening != "" && mathSize(value, opening, closing) == len(value) {
 		expression := unmarked(clean(string(value)))
 		r.gains = true
 		r.chars += Length(expression)

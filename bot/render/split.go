@@ -10,12 +10,19 @@ import (
 
 // kinds are the types of entities that Split keeps.
 var kinds = map[string]kind{
-	"blockquote": kindQuote, "expandable_blockquote": kindQuote, "pre": kindPre, "text_link": kindLink, "spoiler": kindSpoiler,
-	"bold": kindBold, "italic": kindItalic, "strikethrough": kindStrike, "code": kindCode,
+	"blockquote":            kindQuote,
+	"expandable_blockquote": kindQuote,
+	"pre":                   kindPre,
+	"text_link":             kindLink,
+	"spoiler":               kindSpoiler,
+	"bold":                  kindBold,
+	"italic":                kindItalic,
+	"strikethrough":         kindStrike,
+	"code":                  kindCode,
 }
 
-// Split cuts a message of any length into messages that can be sent, between lines or words where it can; an entity that
-// is cut goes on in the next one. Safe for concurrent use.
+// Split cuts a message of any length into messages that can be sent, between lines or words where it can; an entity
+// that is cut goes on in the next one. Safe for concurrent use.
 func Split(m Message) []Message {
 	type edge struct {
 		at   int // UTF-16 units
@@ -30,7 +37,9 @@ func Split(m Message) []Message {
 			edges = append(edges, edge{e.Offset, k, attr}, edge{e.Offset + e.Length, k, 0})
 		}
 	}
-	slices.SortStableFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.attr, b.attr)) })
+	slices.SortStableFunc(edges, func(a, b edge) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.attr, b.attr))
+	})
 	from, units, now := 0, 0, style{}
 	for _, e := range edges {
 		to := forward(m.Text, from, e.at-units)

@@ -42,9 +42,9 @@ func (d Decision) MarshalJSON() ([]byte, error) {
 }
 
 // Check returns what would be decided about a call, without any effect. chain cannot ask anybody. What any stage or the
-// tool itself would refuse before it runs is denied: wrong arguments, a path or an address out of reach, a blocked tool.
-// Names of hosts are not resolved, because that is a request already. A call of an unregistered tool is judged by the
-// rules alone. Errors are ErrMistaken.
+// tool itself would refuse before it runs is denied: wrong arguments, a path or an address out of reach, a blocked
+// tool. Names of hosts are not resolved, because that is a request already. A call of an unregistered tool is judged by
+// the rules alone. Errors are ErrMistaken.
 func (b *Book) Check(ctx context.Context, chain Chain, call *tools.Call) (Decision, error) {
 	if err := b.checkToolName(call.Tool); err != nil {
 		return Decision{}, err
@@ -70,8 +70,8 @@ func (b *Book) Check(ctx context.Context, chain Chain, call *tools.Call) (Decisi
 	return Decision{Effect: string(d.Effect), Rule: d.Rule, Reason: d.Reason}, nil
 }
 
-// checkToolName refuses the name of a tool that does not exist and suggests the nearest one: an answer about a misspelled name
-// would mislead.
+// checkToolName refuses the name of a tool that does not exist and suggests the nearest one: an answer about a
+// misspelled name would mislead.
 func (b *Book) checkToolName(tool string) error {
 	if _, ok := b.deps.Tools.Lookup(tool); ok {
 		return nil
@@ -116,7 +116,10 @@ type Answers struct {
 
 // Feature returns /policy.
 func (a Answers) Feature() feature.Feature {
-	return feature.Feature{Name: "rules", Commands: []feature.Command{{Name: "policy", Audience: feature.Admins, Run: a.Command}}}
+	return feature.Feature{
+		Name:     "rules",
+		Commands: []feature.Command{{Name: "policy", Audience: feature.Admins, Run: a.Command}},
+	}
 }
 
 // Command answers /policy: the rules, or what they would decide about a call.
@@ -134,7 +137,8 @@ func (a Answers) Command(ctx context.Context, call *turn.Call) (turn.Effect, err
 	}
 	effect, why, err := a.Check(ctx, msg, call.Session, tool, []byte(strings.TrimSpace(args)))
 	if err != nil {
-		return call.ReplyText(w.Said(msg.Language, reason.OfError(err)) + "\n" + w.PolicyHelp(msg.Language)), nil //nolint:nilerr // a reply
+		//nolint:nilerr // a reply
+		return call.ReplyText(w.Said(msg.Language, reason.OfError(err)) + "\n" + w.PolicyHelp(msg.Language)), nil
 	}
 	return call.ReplyText(w.PolicyDecision(msg.Language, effect, &why)), nil
 }

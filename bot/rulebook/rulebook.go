@@ -82,7 +82,9 @@ func (b *Book) Request(ctx context.Context, call *tools.Call) (policy.Request, e
 		r.Level = d.Level(call)
 	}
 	if d.Off {
-		return r, tools.Refused(reason.New(reason.ToolsOff), "Answer without tools; the operator can set tools.enabled.")
+		return r, tools.Refused(
+			reason.New(reason.ToolsOff), "Answer without tools; the operator can set tools.enabled.",
+		)
 	}
 	places := d.Files
 	if call.Def.Runs() {
@@ -93,7 +95,9 @@ func (b *Book) Request(ctx context.Context, call *tools.Call) (policy.Request, e
 		return r, err
 	}
 	if d.Store != nil {
-		if r.Grants, err = approval.Grants(ctx, d.Store, call.Origin.Chat, bot.SessionKey(call.Origin.Session), d.Now()); err != nil {
+		if r.Grants, err = approval.Grants(
+			ctx, d.Store, call.Origin.Chat, bot.SessionKey(call.Origin.Session), d.Now(),
+		); err != nil {
 			return r, err
 		}
 	}
@@ -105,7 +109,8 @@ func (b *Book) Request(ctx context.Context, call *tools.Call) (policy.Request, e
 	}
 	r.InsidePaths = roots
 	r.Dir = sandbox.Canonical(roots[0])
-	if limits := d.Policy.ReadLimits(); call.Def.Runs() && d.Confined && !call.Def.Outside && limits.Any && !limits.Wide {
+	if limits := d.Policy.ReadLimits(); call.Def.Runs() &&
+		d.Confined && !call.Def.Outside && limits.Any && !limits.Wide {
 		_, r.Bared = d.Runner.Bars(ctx, r.Dir)
 	}
 	r.Env = d.Env()
@@ -125,7 +130,8 @@ func (b *Book) Covers(a *bot.Approval, q *tools.Question, grants []policy.Grant)
 	if json.Unmarshal([]byte(q.Args), &r.Args) != nil {
 		return false
 	}
-	if d := b.deps.Policy.Decide(r); d.Effect != policy.Ask && !d.Reading { // one that reads asks if that was too little
+	// one that reads asks if that was too little
+	if d := b.deps.Policy.Decide(r); d.Effect != policy.Ask && !d.Reading {
 		return false
 	}
 	r.Grants = grants
@@ -165,8 +171,13 @@ func (b *Book) Line(e approval.RuleEvent, due func(call *tools.Call, err error) 
 	}
 	return due(&tools.Call{
 		ID: e.ID, Tool: "policy_" + e.Verb, Args: args,
-		Trail:  &tools.Trail{ApprovedBy: e.By, Rule: "grant: " + e.Grant.Tool},
-		Origin: tools.Origin{Channel: e.Place.Channel, Session: string(e.Session), Chat: e.Place.ChatKey(), Caller: e.By},
+		Trail: &tools.Trail{ApprovedBy: e.By, Rule: "grant: " + e.Grant.Tool},
+		Origin: tools.Origin{
+			Channel: e.Place.Channel,
+			Session: string(e.Session),
+			Chat:    e.Place.ChatKey(),
+			Caller:  e.By,
+		},
 	}, nil)
 }
 

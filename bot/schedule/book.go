@@ -89,8 +89,19 @@ func (d *Scheduler) Put(ctx context.Context, call *tools.Call, wanted tool.Task)
 		if d.deps.Zones.Of(msg.Caller) != nil {
 			_, zone = d.deps.Zones.For(msg.Caller)
 		}
-		t.Name, t.Kind, t.Text, t.Cron, t.At, t.Zone = wanted.Name, wanted.Kind, wanted.Text, wanted.Cron, wanted.At, zone
-		t.Owner = owner{Caller: msg.Caller, Person: msg.Person, Name: msg.Name, Username: msg.Username, Language: msg.Language}
+		t.Name = wanted.Name
+		t.Kind = wanted.Kind
+		t.Text = wanted.Text
+		t.Cron = wanted.Cron
+		t.At = wanted.At
+		t.Zone = zone
+		t.Owner = owner{
+			Caller:   msg.Caller,
+			Person:   msg.Person,
+			Name:     msg.Name,
+			Username: msg.Username,
+			Language: msg.Language,
+		}
 		t.Place, t.Title, t.Call, t.Config = msg.Place, msg.Title, call.ID, false
 		t.Next, t.Fails, t.State = wanted.At, 0, texts.TaskOn
 		if err = d.putTask(ctx, revision, t); errors.Is(err, bot.ErrConflict) {
@@ -103,12 +114,15 @@ func (d *Scheduler) Put(ctx context.Context, call *tools.Call, wanted tool.Task)
 
 // errBusy means that too many others change tasks at this moment.
 var errBusy = &tools.Error{
-	Category: tools.ServerError, Message: "the tasks are being changed by others at this moment", Suggestion: "Try once more.",
+	Category:   tools.ServerError,
+	Message:    "the tasks are being changed by others at this moment",
+	Suggestion: "Try once more.",
 }
 
 // errHasty refuses a task that a run of a task wants to begin at once: such a chain would never end.
 var errHasty = &tools.Error{
-	Category: tools.InvalidParameters, Message: "this turn is a run of a scheduled task, and what it schedules can run in a minute at the earliest",
+	Category:   tools.InvalidParameters,
+	Message:    "this turn is a run of a scheduled task, and what it schedules can run in a minute at the earliest",
 	Suggestion: "Give a later time.",
 }
 
@@ -152,7 +166,8 @@ func taskNamed(list []*task, session bot.SessionKey, caller, name string) *task 
 	return nil
 }
 
-// checkRoom refuses a further task of a person, if there are too many. maker is the task whose run wants it; "" = a person does.
+// checkRoom refuses a further task of a person, if there are too many. maker is the task whose
+// run wants it; "" = a person does.
 func (d *Scheduler) checkRoom(list []*task, caller, maker string) error {
 	own, made := 0, 0
 	for _, t := range list {
@@ -177,7 +192,8 @@ func (d *Scheduler) checkRoom(list []*task, caller, maker string) error {
 
 func fullError(code reason.Code, n int) error {
 	return tools.Refused(
-		reason.New(code, strconv.Itoa(n)), "Nothing was stored. Tell the person; list_tasks shows what could be cancelled.",
+		reason.New(code, strconv.Itoa(n)),
+		"Nothing was stored. Tell the person; list_tasks shows what could be cancelled.",
 	)
 }
 

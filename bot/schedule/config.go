@@ -16,8 +16,8 @@ type Config struct {
 	Place bot.Place
 }
 
-// configureTasks makes the stored tasks of the configuration those of Options.Config. Every process does it at its start; what
-// is stored already keeps its times.
+// configureTasks makes the stored tasks of the configuration those of Options.Config. Every process does it at its
+// start; what is stored already keeps its times.
 func (d *Scheduler) configureTasks(ctx context.Context) error {
 	changed, err := d.reconcileTasks(ctx)
 	if n := len(d.opts.Config); err == nil && (n > 0 || changed) {

@@ -14,8 +14,8 @@ import (
 	"github.com/zephbot/zephbot/bot/texts"
 )
 
-// fireTask begins the turn of a task that is due, in one Change that also says when it is due next. After an outage that is
-// one turn, however often the task was due meanwhile.
+// fireTask begins the turn of a task that is due, in one Change that also says when it is due next. After an outage
+// that is one turn, however often the task was due meanwhile.
 func (d *Scheduler) fireTask(ctx context.Context, t task) error {
 	now := d.deps.Now()
 	if t.Run != "" {
@@ -44,8 +44,8 @@ func (d *Scheduler) fireTask(ctx context.Context, t task) error {
 	return d.applyTask(ctx, &t, change)
 }
 
-// isAdmitted reports whether the owner of a task may still talk where it runs. Whoever has left a group has no turns there
-// any more; a task of the configuration belongs to whom the operator says.
+// isAdmitted reports whether the owner of a task may still talk where it runs. Whoever has left a group has no turns
+// there any more; a task of the configuration belongs to whom the operator says.
 func (d *Scheduler) isAdmitted(ctx context.Context, t *task, now time.Time) (bool, error) {
 	verdict, err := d.deps.Guard.Admit(ctx, t.message(now))
 	if err != nil {
@@ -80,7 +80,13 @@ func (d *Scheduler) beginRun(t *task, now time.Time) (*bot.Change, error) {
 		return nil, err
 	}
 	change := &bot.Change{Arrive: []bot.Arrival{{
-		Channel: d.deps.Channel, Bot: d.deps.Bot, ID: t.Run, Source: bot.FromSchedule, Session: t.session(), Raw: raw, At: now,
+		Channel: d.deps.Channel,
+		Bot:     d.deps.Bot,
+		ID:      t.Run,
+		Source:  bot.FromSchedule,
+		Session: t.session(),
+		Raw:     raw,
+		At:      now,
 	}}}
 	words := d.deps.Words.At(t.Place)
 	change.Send = []bot.Row{d.rowFor(t, words.Scheduled(t.Owner.Language, t.Name, late), d.Heading(t.Run))}
@@ -95,8 +101,8 @@ func (d *Scheduler) rowFor(t *task, text, key string) bot.Row {
 	}
 }
 
-// applyTask stores a task as it is now with a Change, and does what follows from it. The error wraps bot.ErrConflict if the
-// task is not the one that was read.
+// applyTask stores a task as it is now with a Change, and does what follows from it. The error wraps bot.ErrConflict if
+// the task is not the one that was read.
 func (d *Scheduler) applyTask(ctx context.Context, t *task, change *bot.Change) error {
 	fact, err := t.storedFact()
 	if err != nil {
@@ -173,7 +179,8 @@ func (d *Scheduler) revokeTask(ctx context.Context, t task) error {
 			})
 		}
 	}
-	d.deps.Log.Warn().Str("task", t.Name).Str("caller", t.Owner.Caller).Msg("scheduled task switched off: its owner is not admitted any more")
+	d.deps.Log.Warn().Str("task", t.Name).Str("caller", t.Owner.Caller).
+		Msg("scheduled task switched off: its owner is not admitted any more")
 	return d.applyTask(ctx, &t, change)
 }
 
@@ -219,10 +226,14 @@ func (d *Scheduler) accountEnds(ctx context.Context, all bool) error {
 		d.mu.Unlock()
 		if t == nil { // it was deleted, or made by another process since
 			t = &task{key: list[i].Key}
-			errs = append(errs, d.withTask(ctx, t, func(ctx context.Context, t task) error { return d.discardEnd(ctx, &t, &list[i]) }))
+			errs = append(errs, d.withTask(ctx, t, func(ctx context.Context, t task) error {
+				return d.discardEnd(ctx, &t, &list[i])
+			}))
 			continue
 		}
-		errs = append(errs, d.withTask(ctx, t, func(ctx context.Context, t task) error { return d.closeWith(ctx, &t, &list[i]) }))
+		errs = append(errs, d.withTask(ctx, t, func(ctx context.Context, t task) error {
+			return d.closeWith(ctx, &t, &list[i])
+		}))
 	}
 	for _, t := range d.sortedTasks() {
 		if !all || t.Run == "" {
@@ -252,9 +263,9 @@ func (d *Scheduler) closeRun(ctx context.Context, t *task) error {
 	return d.closeWith(ctx, t, &bot.Fact{Bucket: ends, Key: t.key, Value: value})
 }
 
-// closeWith accounts for the end of a run. t is what is stored then; a task that ran once and succeeded is deleted. One of
-// the configuration is kept until its entry is gone or has another time: a start with a clock that was set back before
-// its time would make it again.
+// closeWith accounts for the end of a run. t is what is stored then; a task that ran once and succeeded is deleted. One
+// of the configuration is kept until its entry is gone or has another time: a start with a clock that was set back
+// before its time would make it again.
 func (d *Scheduler) closeWith(ctx context.Context, t *task, end *bot.Fact) error {
 	change := &bot.Change{}
 	if end.Value != "" {
@@ -274,16 +285,16 @@ func (d *Scheduler) closeWith(ctx context.Context, t *task, end *bot.Fact) error
 	return d.applyTask(ctx, t, change)
 }
 
-// discardEnd deletes the end of a run that is not the last one of a task. The task must still be what was read, else another
-// process has begun the run meanwhile, and its end counts: the error then wraps bot.ErrConflict.
+// discardEnd deletes the end of a run that is not the last one of a task. The task must still be what was read, else
+// another process has begun the run meanwhile, and its end counts: the error then wraps bot.ErrConflict.
 func (d *Scheduler) discardEnd(ctx context.Context, t *task, end *bot.Fact) error {
 	unchanged := bot.Fact{Bucket: bucket, Key: t.key, Value: t.raw, Was: new(t.raw)}
 	_, err := d.deps.Store.Apply(ctx, &bot.Change{Facts: []bot.Fact{unchanged, endAccounted(end)}})
 	return err
 }
 
-// countFailure counts failures: a task rests after each, and is switched off after some in a row. What a quota did not pay for
-// is tried again on the next day if it runs once; a repeated task has its next time.
+// countFailure counts failures: a task rests after each, and is switched off after some in a row. What a quota did not
+// pay for is tried again on the next day if it runs once; a repeated task has its next time.
 func (d *Scheduler) countFailure(t *task, outcome string, change *bot.Change) {
 	now := d.deps.Now()
 	again := outcome == unpaid && t.Cron == ""
@@ -330,7 +341,8 @@ func (d *Scheduler) restAfterFailure(t *task, now time.Time, again bool) {
 	}
 }
 
-// nextQuotaDay returns when quotas have begun a new day: at midnight of the bot's zone, and a moment for clocks that differ.
+// nextQuotaDay returns when quotas have begun a new day: at midnight of the bot's zone, and a
+// moment for clocks that differ.
 func (d *Scheduler) nextQuotaDay(now time.Time) time.Time {
 	zone, _ := d.deps.Zones.For("")
 	year, month, day := now.In(zone).Date()

@@ -12,8 +12,8 @@ import (
 )
 
 // Left returns what is stored when the bot was removed from a chat: the tasks there are switched off, so that they cost
-// nothing, and the owners of those in a group are told in private. key distinguishes this removal from others. Then makes
-// the tasks be read again.
+// nothing, and the owners of those in a group are told in private. key distinguishes this removal from others. Then
+// makes the tasks be read again.
 func (d *Scheduler) Left(ctx context.Context, place bot.Place, key string) (turn.Effect, error) {
 	_, list, err := d.readOpenTasks(ctx)
 	if err != nil {
@@ -56,8 +56,8 @@ func (d *Scheduler) leaveChat(t *task, key string) []bot.Row {
 	return d.toOwner([]*task{t}, key)
 }
 
-// toOwner tells the owner of tasks in a group, in private, that the bot was removed from it. The owner of tasks in a private
-// chat that is gone cannot be told.
+// toOwner tells the owner of tasks in a group, in private, that the bot was removed from it. The owner of tasks in a
+// private chat that is gone cannot be told.
 func (d *Scheduler) toOwner(list []*task, key string) []bot.Row {
 	t := list[0]
 	if !t.Place.Group {

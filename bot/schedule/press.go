@@ -32,8 +32,8 @@ func buttonData(verb, task string, page int) string {
 	return strings.Join([]string{Prefix, verb, task, strconv.Itoa(page)}, ":")
 }
 
-// Command answers /schedule: in a private chat with the tasks of its person, wherever they run; in a group with those of
-// the group.
+// Command answers /schedule: in a private chat with the tasks of its person, wherever they run; in a
+// group with those of the group.
 func (d *Scheduler) Command(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	content, err := d.listPage(ctx, call, 0)
 	if err != nil {
@@ -54,7 +54,8 @@ func (d *Scheduler) visibleTasks(ctx context.Context, call *turn.Call) ([]*task,
 	}
 	var list []*task
 	for _, t := range byNext(all) {
-		if place := call.Message.Place; place.Group && t.session().InChat(place.ChatKey()) || !place.Group && t.belongsTo(call.Message.Caller) {
+		if place := call.Message.Place; place.Group && t.session().InChat(place.ChatKey()) ||
+			!place.Group && t.belongsTo(call.Message.Caller) {
 			list = append(list, t)
 		}
 	}
@@ -78,7 +79,10 @@ func (d *Scheduler) listPage(ctx context.Context, call *turn.Call, page int) (bo
 		_, zone := d.zoneOf(t)
 		shown[i] = t.displayed(zone, false)
 		label := strconv.Itoa(from+i+1) + ". " + render.Cut(strings.Join(strings.Fields(shown[i].Name), " "), 40)
-		content.Buttons = append(content.Buttons, []bot.Button{{Label: label, Data: buttonData(pressShow, t.id(), page)}})
+		content.Buttons = append(content.Buttons, []bot.Button{{
+			Label: label,
+			Data:  buttonData(pressShow, t.id(), page),
+		}})
 	}
 	var turns []bot.Button
 	before, after := w.PageButtons(msg.Language)
@@ -123,14 +127,17 @@ func (d *Scheduler) taskCard(call *turn.Call, t *task, page int, asks bool) bot.
 		if len(first) > 0 {
 			content.Buttons = append(content.Buttons, first)
 		}
-		content.Buttons = append(content.Buttons, []bot.Button{button(remove, pressAsk, "danger"), button(back, pressList, "")})
+		content.Buttons = append(content.Buttons, []bot.Button{
+			button(remove, pressAsk, "danger"),
+			button(back, pressList, ""),
+		})
 	}
 	content.Entities = render.Inert(content.Text)
 	return content
 }
 
-// Press implements turn.Presser. A task's owner may do everything with it. In groups, an admin of the bot may look at it
-// without its text, pause and delete it, but not make it run in somebody else's name.
+// Press implements turn.Presser. A task's owner may do everything with it. In groups, an admin of the bot may look at
+// it without its text, pause and delete it, but not make it run in somebody else's name.
 func (d *Scheduler) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
 	parts := strings.Split(msg.Data, ":")
@@ -158,7 +165,9 @@ func (d *Scheduler) Press(ctx context.Context, call *turn.Call) (turn.Effect, er
 }
 
 // pressTask does what a button about a task says.
-func (d *Scheduler) pressTask(ctx context.Context, call *turn.Call, t *task, verb string, page int) (turn.Effect, error) {
+func (d *Scheduler) pressTask(
+	ctx context.Context, call *turn.Call, t *task, verb string, page int,
+) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
 	only := verb == pressRun || verb == pressResume
 	if !t.belongsTo(msg.Caller) && (only || !call.Admin) {
@@ -279,7 +288,13 @@ func showContent(msg *bot.Message, content bot.Content, toast string) turn.Effec
 }
 
 func popUp(msg *bot.Message, text string) turn.Effect {
-	row := bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: true, Content: bot.Content{Text: text}}
+	row := bot.Row{
+		Place:   msg.Place,
+		Purpose: bot.Toast,
+		Query:   msg.Query,
+		Alert:   true,
+		Content: bot.Content{Text: text},
+	}
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}
 }
 

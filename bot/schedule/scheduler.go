@@ -185,8 +185,8 @@ func (d *Scheduler) earliestDue() (due time.Time) {
 	return due
 }
 
-// runDue accounts for runs that have ended, and begins the turns of the tasks that are due. all says that runs whose end
-// nobody has stored are looked for too.
+// runDue accounts for runs that have ended, and begins the turns of the tasks that are due. all says that runs whose
+// end nobody has stored are looked for too.
 func (d *Scheduler) runDue(ctx context.Context, all bool) error {
 	d.mu.Lock()
 	known, settle := d.known && !all, d.settle || all
@@ -272,7 +272,8 @@ func (d *Scheduler) loadTasks(ctx context.Context) error {
 // keyScope is what the keys of all tasks of this bot begin with.
 func (d *Scheduler) keyScope() string { return d.deps.Channel + "/" + d.deps.Bot + "/" }
 
-// readStored reads the tasks from the store. One that cannot be read was written by another version: it is left to that.
+// readStored reads the tasks from the store. One that cannot be read was written by
+// another version: it is left to that.
 func (d *Scheduler) readStored(ctx context.Context) ([]*task, error) {
 	facts, err := d.deps.Store.FactsOf(ctx, bucket, d.keyScope(), d.deps.Now())
 	if err != nil {

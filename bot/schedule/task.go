@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// bucket holds the tasks. A key is that of the conversation with the id of the task, so that tasks follow a group that
-	// gets a new id.
+	// bucket holds the tasks. A key is that of the conversation with the id of the task, so that tasks
+	// follow a group that gets a new id.
 	bucket = "schedule"
 	// ends holds how the runs of tasks have ended, by the same keys, until that is accounted for.
 	ends = "schedule_end"
@@ -86,7 +86,8 @@ func readTask(fact *bot.Fact) (*task, error) {
 	}
 	t.Place.Chat = session.Chat()
 	if t.State == texts.TaskLeft && t.Left != t.Place.Chat {
-		t.State = texts.TaskOn // the group has a new id, and nobody removed the bot: it was told that the old one is gone
+		// the group has a new id, and nobody removed the bot: it was told that the old one is gone
+		t.State = texts.TaskOn
 	}
 	return t, nil
 }
@@ -145,8 +146,18 @@ func (t *task) nextRun(after time.Time, zone *time.Location) (time.Time, error) 
 // message is what the turn of a run works on: the text of the task as a message of its owner.
 func (t *task) message(now time.Time) *bot.Message {
 	return &bot.Message{
-		ID: t.Run, Kind: bot.Text, Place: t.Place, Caller: t.Owner.Caller, Person: t.Owner.Person, Name: t.Owner.Name,
-		Username: t.Owner.Username, Language: t.Owner.Language, Title: t.Title, Text: t.prompt(), Addressed: true, At: now,
+		ID:        t.Run,
+		Kind:      bot.Text,
+		Place:     t.Place,
+		Caller:    t.Owner.Caller,
+		Person:    t.Owner.Person,
+		Name:      t.Owner.Name,
+		Username:  t.Owner.Username,
+		Language:  t.Owner.Language,
+		Title:     t.Title,
+		Text:      t.prompt(),
+		Addressed: true,
+		At:        now,
 	}
 }
 
@@ -178,7 +189,12 @@ func (d *Scheduler) Heading(arrival string) string { return "schedule/" + arriva
 // displayed is a task as people see it; text says whether they see its text.
 func (t *task) displayed(zone string, text bool) texts.Task {
 	s := texts.Task{
-		Name: t.Name, Owner: cmp.Or(t.Owner.Name, t.Owner.Username, t.Owner.Person), Cron: t.Cron, Next: t.Next, Zone: zone, State: t.State,
+		Name:  t.Name,
+		Owner: cmp.Or(t.Owner.Name, t.Owner.Username, t.Owner.Person),
+		Cron:  t.Cron,
+		Next:  t.Next,
+		Zone:  zone,
+		State: t.State,
 	}
 	if text {
 		s.Text = t.Text

@@ -200,7 +200,8 @@ func shownLines(w texts.Words, language string, s mcp.Shown) []string {
 	return lines
 }
 
-// errorSentence returns an error in words for people: the client's explanation if there is one, else the error's own text.
+// errorSentence returns an error in words for people: the client's explanation if there is
+// one, else the error's own text.
 func errorSentence(err error) reason.Reason {
 	var e *guard.Error
 	switch why := reason.OfError(err); {

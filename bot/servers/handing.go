@@ -56,7 +56,10 @@ func (d *Handler) signedInAt(ctx context.Context, call *turn.Call, id, address s
 			return nil, fmt.Errorf("hand over an address: %w", err)
 		}
 		facts = append(facts, bot.Fact{
-			Bucket: handBucket, Key: job + "/" + call.Message.ID, Value: string(value), Expires: d.deps.Now().Add(oauth.MaxWait),
+			Bucket:  handBucket,
+			Key:     job + "/" + call.Message.ID,
+			Value:   string(value),
+			Expires: d.deps.Now().Add(oauth.MaxWait),
 		})
 	}
 	return facts, nil

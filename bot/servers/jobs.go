@@ -240,8 +240,8 @@ func (d *Handler) isTooLate(j Job) bool {
 // loadWithin limits how long a command waits right after a start for the servers of earlier processes.
 const loadWithin = 5 * time.Second
 
-// findServer returns the status of a server. Right after a start it waits until the servers of earlier processes are known,
-// so that none of them is called unknown.
+// findServer returns the status of a server. Right after a start it waits until the servers of earlier processes are
+// known, so that none of them is called unknown.
 func (d *Handler) findServer(ctx context.Context, id string) (mcp.Status, bool) {
 	if st, ok := d.statusOf(id); ok {
 		return st, true

@@ -70,7 +70,8 @@ func (d *Handler) refuseCommand(call *turn.Call, id string, err error) turn.Effe
 // errUsage means that the syntax of a command is wrong.
 var errUsage = errors.New("usage")
 
-// showServers handles the verbs that take no time; n is the number of words. Errors are for the admin; none is internal.
+// showServers handles the verbs that take no time; n is the number of words. Errors are
+// for the admin; none is internal.
 func (d *Handler) showServers(ctx context.Context, language, verb, id string, n int) (string, error) {
 	w := d.deps.Words
 	switch {
@@ -86,7 +87,9 @@ func (d *Handler) showServers(ctx context.Context, language, verb, id string, n 
 		if err != nil {
 			return "", err
 		}
-		return w.ServerTools(language, id, list) + d.asideOf(language, func(tool string) bool { return strings.HasPrefix(tool, id+":") }), nil
+		return w.ServerTools(language, id, list) + d.asideOf(language, func(tool string) bool {
+			return strings.HasPrefix(tool, id+":")
+		}), nil
 	case verb == "accept":
 		code, list, err := d.Pending(ctx, language, id)
 		return w.ServerPending(language, id, code, list), err

@@ -42,7 +42,9 @@ func (d *Handler) performJob(ctx context.Context, j Job) {
 		case !d.takeJob(ctx, &j):
 			return
 		case isFinal(a.State):
-			d.deleteJob(ctx, j, d.auditLine(j, a.By, blockedError(&reason.Error{Reason: reason.Reason{Code: reason.ServerUnapproved, Detail: string(a.State)}})))
+			d.deleteJob(ctx, j, d.auditLine(j, a.By, blockedError(&reason.Error{
+				Reason: reason.Reason{Code: reason.ServerUnapproved, Detail: string(a.State)},
+			})))
 			return
 		}
 		by = a.By

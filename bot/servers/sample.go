@@ -48,7 +48,9 @@ func (s Sampler) Sample(ctx context.Context, r mcp.SampleRequest) (mcp.SampleRes
 	}
 	resp, err := s.Model.Chat(ctx, req)
 	if cost.Refused(err) {
-		return mcp.SampleResult{}, errors.Join(&mcp.SampleRefusal{Reason: "the quota of the person who made this call is used up"}, err)
+		return mcp.SampleResult{}, errors.Join(
+			&mcp.SampleRefusal{Reason: "the quota of the person who made this call is used up"}, err,
+		)
 	}
 	if err != nil {
 		return mcp.SampleResult{}, err

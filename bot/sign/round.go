@@ -36,8 +36,11 @@ func (d *Reactions) restSession(s *session) {
 	d.nudge()
 }
 
-// compareSigns shows and removes signs according to what waits in the session now. Messages in taken have their own sign.
-func (d *Reactions) compareSigns(ctx context.Context, key bot.SessionKey, marks map[int64]*mark, taken []bot.Message) error {
+// compareSigns shows and removes signs according to what waits in the session now.
+// Messages in taken have their own sign.
+func (d *Reactions) compareSigns(
+	ctx context.Context, key bot.SessionKey, marks map[int64]*mark, taken []bot.Message,
+) error {
 	lane, err := d.deps.Store.Lane(ctx, key)
 	if err != nil {
 		return err
@@ -63,7 +66,9 @@ func (d *Reactions) compareSigns(ctx context.Context, key bot.SessionKey, marks 
 }
 
 // showSign shows a sign on waiting messages.
-func (d *Reactions) showSign(ctx context.Context, key bot.SessionKey, marks map[int64]*mark, waiting []bot.Arrival) error {
+func (d *Reactions) showSign(
+	ctx context.Context, key bot.SessionKey, marks map[int64]*mark, waiting []bot.Arrival,
+) error {
 	change, fresh := &bot.Change{}, map[int64]*mark{}
 	var order []int64
 	for i := range waiting {
@@ -104,7 +109,8 @@ func (d *Reactions) markOf(key bot.SessionKey, a *bot.Arrival) (*mark, bool) {
 		return nil, false
 	}
 	msg, err := decoder.Decode(a.Raw)
-	if err != nil || msg.Kind != bot.Text || msg.Command != "" || msg.Message == "" || msg.FromBot || !msg.Place.Ordinary() ||
+	if err != nil || msg.Kind != bot.Text || msg.Command != "" ||
+		msg.Message == "" || msg.FromBot || !msg.Place.Ordinary() ||
 		!key.InChat(msg.Place.ChatKey()) || d.isSilenced(msg.Place) {
 		return nil, false
 	}
@@ -119,7 +125,9 @@ func sourceOf(a *bot.Arrival) bot.Source {
 }
 
 // removeSign removes a sign whose message waits no more, unless another sign has replaced it, and forgets it.
-func (d *Reactions) removeSign(ctx context.Context, key bot.SessionKey, marks map[int64]*mark, seq int64, replaced bool) {
+func (d *Reactions) removeSign(
+	ctx context.Context, key bot.SessionKey, marks map[int64]*mark, seq int64, replaced bool,
+) {
 	m := marks[seq]
 	if !replaced {
 		if m.next.After(d.deps.Now()) {

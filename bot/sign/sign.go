@@ -21,8 +21,8 @@ const (
 	Taken = "👌"
 )
 
-// Bucket holds the signs of waiting messages as facts, by session and number of the arrival. A fact is stored before its
-// sign is shown and deleted after the sign was removed, so that no sign outlives its process.
+// Bucket holds the signs of waiting messages as facts, by session and number of the arrival. A fact is stored before
+// its sign is shown and deleted after the sign was removed, so that no sign outlives its process.
 const Bucket = "sign"
 
 const (
@@ -42,8 +42,8 @@ const (
 	keep = 7 * 24 * time.Hour
 	// tries limits the attempts to remove a sign.
 	tries = 10
-	// mostCrowd limits the signs that are about to be shown because many are asking; batch is how many of them are stored
-	// together.
+	// mostCrowd limits the signs that are about to be shown because many are asking; batch is how
+	// many of them are stored together.
 	mostCrowd, batch = 1024, 32
 	// slots limits the sessions that are looked at at once.
 	slots = 8
@@ -74,8 +74,8 @@ type Deps struct {
 	Log zerolog.Logger
 }
 
-// Reactions shows signs. Waits, Ended and Merged may be called at any time, from several goroutines, and never block; without
-// Run nothing is shown.
+// Reactions shows signs. Waits, Ended and Merged may be called at any time, from several goroutines, and never
+// block; without Run nothing is shown.
 type Reactions struct {
 	deps Deps
 
@@ -195,8 +195,8 @@ func (d *Reactions) nudge() {
 	}
 }
 
-// Run shows and removes signs until ctx ends, and returns when nothing is in flight. What remains is removed by the next
-// process.
+// Run shows and removes signs until ctx ends, and returns when nothing is in flight. What remains
+// is removed by the next process.
 func (d *Reactions) Run(ctx context.Context) error {
 	defer d.wg.Wait()
 	timer := time.NewTimer(0)

@@ -87,7 +87,9 @@ func (s *Simulator) newRoutes(serving context.Context) *http.ServeMux {
 		w.markRead(in.Me, in.Chat, in.Thread, in.Message)
 		return nil, nil
 	})
-	handlePost(s, mux, "/api/fault", func(_ context.Context, in faulty) (any, error) { return nil, w.armFault(in.Kind, in.Count) })
+	handlePost(s, mux, "/api/fault", func(_ context.Context, in faulty) (any, error) {
+		return nil, w.armFault(in.Kind, in.Count)
+	})
 	handlePost(s, mux, "/api/calm", func(context.Context, struct{}) (any, error) {
 		w.disarmFaults()
 		return nil, nil
@@ -221,7 +223,8 @@ func fileName(a *telegramtest.Attachment) string {
 	return name
 }
 
-// displayedType returns the type under which a file is served. It is found in the content, never in what the sender says.
+// displayedType returns the type under which a file is served. It is found in the content,
+// never in what the sender says.
 func displayedType(data []byte) string {
 	switch kind := http.DetectContentType(data); kind {
 	case "image/png", "image/jpeg", "image/gif", "image/webp", "audio/mpeg", "audio/wave", "video/webm", "video/mp4":

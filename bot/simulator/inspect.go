@@ -54,8 +54,8 @@ func (w *world) inspectMessage(ctx context.Context, from Inspector, me, chat int
 	return out, nil
 }
 
-// questionIndex returns the index of the person's message that the message at index at answers: itself, the one it replies
-// to, or the last one before it.
+// questionIndex returns the index of the person's message that the message at index at answers: itself, the one it
+// replies to, or the last one before it.
 func questionIndex(messages []telegramtest.Shown, at int) int {
 	m := &messages[at]
 	if !m.FromBot {

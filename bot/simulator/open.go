@@ -5,8 +5,8 @@ import (
 	"runtime"
 )
 
-// openBrowser shows the page in the browser. The browser outlives the simulator, so it belongs to no context. A failure is
-// only logged, because the address is printed anyway.
+// openBrowser shows the page in the browser. The browser outlives the simulator, so it belongs to no context. A failure
+// is only logged, because the address is printed anyway.
 func (s *Simulator) openBrowser() {
 	args := []string{"xdg-open"}
 	switch runtime.GOOS {

@@ -36,9 +36,9 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r)
 }
 
-// pendingUpdates reads the updates that the bot has not confirmed. It polls for them itself, which is only safe while the bot
-// does not; ok is false if the bot does and there are some. It returns at most 100 unless last is set; then it empties
-// the queue, which only the end of the simulator may do. The lock of the world must be held.
+// pendingUpdates reads the updates that the bot has not confirmed. It polls for them itself, which is only safe while
+// the bot does not; ok is false if the bot does and there are some. It returns at most 100 unless last is set; then it
+// empties the queue, which only the end of the simulator may do. The lock of the world must be held.
 func (w *world) pendingUpdates(ctx context.Context, g *gate, last bool) (batch []json.RawMessage, ok bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -39,7 +39,15 @@ type Person struct {
 // People returns the people of the simulator, the admin first.
 func People() []Person {
 	return []Person{
-		{ID: Ann, Name: "Ann", Username: "ann", Language: "en", Admin: true, Listed: true, Groups: []int64{Team, Garden}},
+		{
+			ID:       Ann,
+			Name:     "Ann",
+			Username: "ann",
+			Language: "en",
+			Admin:    true,
+			Listed:   true,
+			Groups:   []int64{Team, Garden},
+		},
 		{ID: Ben, Name: "Ben", Username: "ben", Language: "en", Listed: true, Groups: []int64{Team}},
 		{ID: Cy, Name: "Cy", Username: "cy", Language: "de", Listed: true, Groups: []int64{Team}},
 		{ID: Dora, Name: "Dora", Username: "dora", Language: "en", Groups: []int64{Garden}},

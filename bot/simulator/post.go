@@ -18,7 +18,9 @@ func (w *world) callMethod(ctx context.Context, method string, params map[string
 }
 
 func (w *world) postMethod(ctx context.Context, method, kind string, body []byte) (json.RawMessage, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "/bot"+w.fake.Token()+"/"+method, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(
+		ctx, http.MethodPost, "/bot"+w.fake.Token()+"/"+method, bytes.NewReader(body),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", method, err)
 	}

@@ -28,7 +28,10 @@ func (r *replay) runReplay(ctx context.Context) error {
 		r.w.silent.Store(false)
 	}()
 	// The bot has received all this once: nothing of it becomes an update again.
-	if err := r.callMethod(ctx, "getUpdates", map[string]any{"allowed_updates": []string{"poll"}, "timeout": 0}); err != nil {
+	if err := r.callMethod(ctx, "getUpdates", map[string]any{
+		"allowed_updates": []string{"poll"},
+		"timeout":         0,
+	}); err != nil {
 		return err
 	}
 	if err := r.restoreChats(); err != nil {
@@ -67,8 +70,8 @@ func (r *replay) restoreChats() error {
 	return nil
 }
 
-// pressAgain presses the buttons again, in order: the ids of presses are counted, and one that the bot has yet to answer
-// needs its id.
+// pressAgain presses the buttons again, in order: the ids of presses are counted, and one that the bot
+// has yet to answer needs its id.
 func (r *replay) pressAgain(ctx context.Context) error {
 	for _, p := range r.m.Presses {
 		r.w.past.Store(&p.At)

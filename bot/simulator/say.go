@@ -162,8 +162,8 @@ func (f *sentFile) attachTo(m *telegramtest.Message) error {
 	return nil
 }
 
-// photoConfig returns the size of a picture that clients send as a photo. They would change the format of others; here those
-// are sent as files.
+// photoConfig returns the size of a picture that clients send as a photo. They would change the format of
+// others; here those are sent as files.
 func photoConfig(f *sentFile) (image.Config, error) {
 	kinds := []string{"image/jpeg", "image/png", "image/webp"}
 	head, _, err := image.DecodeConfig(bytes.NewReader(f.Data))

@@ -105,7 +105,15 @@ func (w *world) view(me, chat int64, topic, limit int) (*View, error) {
 	}
 	topic = threadOf(topic)
 	version, _ := w.hub.currentVersion()
-	out := &View{Version: version, Now: w.now(), Me: me, Chat: chat, Thread: topic, People: People(), Faults: w.armedFaults()}
+	out := &View{
+		Version: version,
+		Now:     w.now(),
+		Me:      me,
+		Chat:    chat,
+		Thread:  topic,
+		People:  People(),
+		Faults:  w.armedFaults(),
+	}
 	out.Pending = w.fake.PendingUpdates()
 	all := w.books()
 	for i := range out.People {

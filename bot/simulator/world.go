@@ -84,8 +84,8 @@ func newWorld(opt telegramtest.Options, h *hub, first int64) *world {
 	return w
 }
 
-// noteCall keeps a call for the inspector. Polls are omitted unless something is wrong with them: there is one every few
-// seconds.
+// noteCall keeps a call for the inspector. Polls are omitted unless something is wrong with them:
+// there is one every few seconds.
 func (w *world) noteCall(c telegramtest.Call) {
 	if w.silent.Load() || c.Method == "getUpdates" && c.Fault == "" && c.Error == "" {
 		return
@@ -106,9 +106,9 @@ func (w *world) keptCalls() []telegramtest.Call {
 	return slices.Clone(w.calls[max(0, len(w.calls)-keepCalls):])
 }
 
-// recordPush records an update that an action made, and delivers it twice if that was requested. The lock must be held. An
-// id of 0 with certain false means that the id is unknown; it is then the next one, if the bot requested that kind of
-// update.
+// recordPush records an update that an action made, and delivers it twice if that was requested. The lock must
+// be held. An id of 0 with certain false means that the id is unknown; it is then the next one, if the bot
+// requested that kind of update.
 func (w *world) recordPush(id int64, certain bool) {
 	if id == 0 {
 		if certain {

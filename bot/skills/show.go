@@ -18,8 +18,8 @@ import (
 )
 
 // Prefix begins the data of the Handler's buttons: "sk:n:PAGE" shows a page of the list, and "sk:VERB:ID:PAGE" shows a
-// skill or decides about it. The ID stands for the name and the content, so that nobody decides about anything else than
-// what they saw.
+// skill or decides about it. The ID stands for the name and the content, so that nobody decides about
+// anything else than what they saw.
 const Prefix = "sk"
 
 // Verbs of the buttons.
@@ -69,7 +69,11 @@ func (d *Handler) Press(ctx context.Context, call *turn.Call) (turn.Effect, erro
 		e.Change.Send[0].Alert = true
 		return e, nil
 	}
-	verdict := map[string]skill.Verdict{pressAccept: skill.Accepted, pressLimit: skill.Limited, pressRefuse: skill.Refused}[parts[0]]
+	verdict := map[string]skill.Verdict{
+		pressAccept: skill.Accepted,
+		pressLimit:  skill.Limited,
+		pressRefuse: skill.Refused,
+	}[parts[0]]
 	switch {
 	case verdict != "":
 		return d.pressSkill(ctx, call, list[i], verdict, page)
@@ -80,7 +84,9 @@ func (d *Handler) Press(ctx context.Context, call *turn.Call) (turn.Effect, erro
 }
 
 // pressSkill decides, and draws the list again once that is stored.
-func (d *Handler) pressSkill(ctx context.Context, call *turn.Call, e skill.Entry, v skill.Verdict, page int) (turn.Effect, error) {
+func (d *Handler) pressSkill(
+	ctx context.Context, call *turn.Call, e skill.Entry, v skill.Verdict, page int,
+) (turn.Effect, error) {
 	out, text, err := d.decideSkill(ctx, call, e, v)
 	if err != nil {
 		return turn.Effect{}, err
@@ -112,12 +118,18 @@ func (d *Handler) redrawList(msg *bot.Message, said string, content bot.Content)
 	e := toastReply(msg, said, false)
 	if msg.Message != "" {
 		content.Language = msg.Language
-		e.Change.Send = append(e.Change.Send, bot.Row{Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: content})
+		e.Change.Send = append(e.Change.Send, bot.Row{
+			Place:   msg.Place,
+			Purpose: bot.Record,
+			Edit:    msg.Message,
+			Content: content,
+		})
 	}
 	return e
 }
 
-// listPage is a page of the skills. What is wrong with folders is for admins, and so are the buttons, outside of groups.
+// listPage is a page of the skills. What is wrong with folders is for admins, and so are
+// the buttons, outside of groups.
 func (d *Handler) listPage(call *turn.Call, page int, note string) bot.Content {
 	language, w := call.Message.Language, d.deps.Words
 	all, problems := d.deps.Library.Entries()
@@ -133,7 +145,10 @@ func (d *Handler) listPage(call *turn.Call, page int, note string) bot.Content {
 		if !admin {
 			continue
 		}
-		row = append(row, bot.Button{Label: strconv.Itoa(from+i+1) + ". " + render.Cut(part[i].Name, 24), Data: buttonData(pressView, contentID(&part[i]), page)})
+		row = append(row, bot.Button{
+			Label: strconv.Itoa(from+i+1) + ". " + render.Cut(part[i].Name, 24),
+			Data:  buttonData(pressView, contentID(&part[i]), page),
+		})
 		if len(row) == 2 || i == len(part)-1 {
 			content.Buttons = append(content.Buttons, row)
 			row = nil
@@ -190,12 +205,23 @@ func (d *Handler) skillDetails(language string, e skill.Entry, page int) bot.Con
 		state       skill.State
 		label, verb string
 		style       string
-	}{{skill.InUse, accept, pressAccept, ""}, {skill.ReadOnly, limit, pressLimit, ""}, {skill.Rejected, refuse, pressRefuse, "danger"}} {
+	}{
+		{skill.InUse, accept, pressAccept, ""},
+		{skill.ReadOnly, limit, pressLimit, ""},
+		{skill.Rejected, refuse, pressRefuse, "danger"},
+	} {
 		if e.State != c.state {
-			choices = append(choices, bot.Button{Label: c.label, Data: buttonData(c.verb, contentID(&e), page), Style: c.style})
+			choices = append(choices, bot.Button{
+				Label: c.label,
+				Data:  buttonData(c.verb, contentID(&e), page),
+				Style: c.style,
+			})
 		}
 	}
-	content.Buttons = [][]bot.Button{choices, {{Label: back, Data: Prefix + ":" + pressPage + ":" + strconv.Itoa(page)}}}
+	content.Buttons = [][]bot.Button{
+		choices,
+		{{Label: back, Data: Prefix + ":" + pressPage + ":" + strconv.Itoa(page)}},
+	}
 	return content
 }
 

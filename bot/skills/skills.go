@@ -55,23 +55,33 @@ type Handler struct {
 
 // New returns a Handler. Nothing is decided before the first Follow.
 func New(deps Deps) *Handler {
-	return &Handler{deps: deps, decisions: facts.NewFollowed(deps.Store, bucket, revisions, deps.Now, func(list []bot.Fact) map[string]skill.Decision {
-		decisions := make(map[string]skill.Decision, len(list))
-		for _, f := range list {
-			var made skill.Decision
-			if json.Unmarshal([]byte(f.Value), &made) == nil && made.Verdict.Known() { // others are of a later version
-				decisions[f.Key] = made
-			}
-		}
-		if deps.Library != nil {
-			deps.Library.Decide(decisions)
-		}
-		return decisions
-	})}
+	return &Handler{
+		deps: deps,
+		decisions: facts.NewFollowed(
+			deps.Store,
+			bucket,
+			revisions,
+			deps.Now,
+			func(list []bot.Fact) map[string]skill.Decision {
+				decisions := make(map[string]skill.Decision, len(list))
+				for _, f := range list {
+					var made skill.Decision
+					// others are of a later version
+					if json.Unmarshal([]byte(f.Value), &made) == nil && made.Verdict.Known() {
+						decisions[f.Key] = made
+					}
+				}
+				if deps.Library != nil {
+					deps.Library.Decide(decisions)
+				}
+				return decisions
+			},
+		),
+	}
 }
 
-// Feature returns /skills; d is nil where no skills are configured. The operators are told of skills that wait for them, in
-// rows that wake announces.
+// Feature returns /skills; d is nil where no skills are configured. The operators are told of skills that wait for
+// them, in rows that wake announces.
 func (d *Handler) Feature(words texts.Words, operators func() []bot.Place, wake func(bot.Place)) feature.Feature {
 	return feature.Feature{
 		Name:     "skills",
@@ -142,7 +152,9 @@ func (d *Handler) Command(ctx context.Context, call *turn.Call) (turn.Effect, er
 }
 
 // decideTyped decides by a command, about the content that a code names.
-func (d *Handler) decideTyped(ctx context.Context, call *turn.Call, v skill.Verdict, name, code string) (turn.Effect, error) {
+func (d *Handler) decideTyped(
+	ctx context.Context, call *turn.Call, v skill.Verdict, name, code string,
+) (turn.Effect, error) {
 	e, ok := d.skillNamed(name)
 	switch {
 	case !ok:
@@ -180,7 +192,9 @@ func (d *Handler) skillNamed(name string) (skill.Entry, bool) {
 
 // decideSkill returns the Effect that stores a decision about a skill as it is, without an answer, and what to say. A
 // decision that is there already changes nothing.
-func (d *Handler) decideSkill(ctx context.Context, call *turn.Call, e skill.Entry, v skill.Verdict) (turn.Effect, string, error) {
+func (d *Handler) decideSkill(
+	ctx context.Context, call *turn.Call, e skill.Entry, v skill.Verdict,
+) (turn.Effect, string, error) {
 	msg, w := call.Message, d.deps.Words
 	// Another process may have stored something since the last Follow.
 	stored, err := d.deps.Store.Fact(ctx, bucket, e.Name, d.deps.Now())
@@ -215,11 +229,16 @@ func (d *Handler) decideSkill(ctx context.Context, call *turn.Call, e skill.Entr
 // auditLine is the audit line of a decision.
 func auditLine(call *turn.Call, e skill.Entry, v skill.Verdict) *tools.Call {
 	msg := call.Message
-	args, _ := json.Marshal(map[string]any{"skill": e.Name, "hash": e.Hash, "verdict": v, "dir": e.Dir}) // texts only: cannot fail
+	// texts only: cannot fail
+	args, _ := json.Marshal(map[string]any{"skill": e.Name, "hash": e.Hash, "verdict": v, "dir": e.Dir})
 	return &tools.Call{
 		ID: msg.ID, Tool: "skill_" + string(v), Args: args, Trail: &tools.Trail{ApprovedBy: msg.Caller, Rule: "skills"},
 		Origin: tools.Origin{
-			Channel: msg.Place.Channel, Session: string(call.Session), Chat: msg.Place.ChatKey(), Caller: msg.Caller, Admin: true,
+			Channel: msg.Place.Channel,
+			Session: string(call.Session),
+			Chat:    msg.Place.ChatKey(),
+			Caller:  msg.Caller,
+			Admin:   true,
 		},
 	}
 }

@@ -67,7 +67,9 @@ func (d *Handler) waitingSkills() map[string]string {
 }
 
 // storeAnnouncements stores the messages about those that were not told of, and returns where they go.
-func (d *Handler) storeAnnouncements(ctx context.Context, waiting map[string]string, places []bot.Place) ([]bot.Place, error) {
+func (d *Handler) storeAnnouncements(
+	ctx context.Context, waiting map[string]string, places []bot.Place,
+) ([]bot.Place, error) {
 	before, err := d.deps.Store.Fact(ctx, told, "", d.deps.Now())
 	if err != nil {
 		return nil, fmt.Errorf("read which skills admins were told of: %w", err)
@@ -92,7 +94,9 @@ func (d *Handler) storeAnnouncements(ctx context.Context, waiting map[string]str
 	for _, place := range places {
 		change.Send = append(change.Send, bot.Row{
 			Place: place, Purpose: bot.Reply, Content: bot.Content{
-				Text: text, Entities: render.Inert(text), Buttons: [][]bot.Button{{{Label: button, Data: Prefix + ":" + pressPage + ":0"}}},
+				Text:     text,
+				Entities: render.Inert(text),
+				Buttons:  [][]bot.Button{{{Label: button, Data: Prefix + ":" + pressPage + ":0"}}},
 			},
 		})
 	}

@@ -27,8 +27,8 @@ func Claim(lane bot.Lane, c *bot.Claim) (bot.Lane, error) {
 	return lane, nil
 }
 
-// setBegunArrival sets the arrival that a lane's claim was made for. seq 0 means an arrival that is known already, for which the
-// error is bot.ErrConflict.
+// setBegunArrival sets the arrival that a lane's claim was made for. seq 0 means an arrival that is known already, for
+// which the error is bot.ErrConflict.
 func setBegunArrival(lane bot.Lane, seq int64) (bot.Lane, error) {
 	if seq == 0 {
 		return lane, fmt.Errorf("begin a turn of %s: the arrival is known: %w", lane.Session, bot.ErrConflict)

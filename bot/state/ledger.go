@@ -54,7 +54,9 @@ func (n *Needs) accounts(c *bot.Change) {
 	n.Accounts = unique(n.Accounts, CompareAccounts)
 	for i := range c.Charges {
 		charge := &c.Charges[i]
-		if slices.ContainsFunc(n.Accounts, func(a Account) bool { return a.Has(charge.Scope, charge.Unit, charge.Day) }) {
+		if slices.ContainsFunc(n.Accounts, func(a Account) bool {
+			return a.Has(charge.Scope, charge.Unit, charge.Day)
+		}) {
 			n.Charged = append(n.Charged, charge.Key)
 		}
 	}
@@ -144,7 +146,8 @@ func (a Account) Days() []string {
 	return days
 }
 
-// Limit is the limit of an account to which the Asides of a Result are held; 0 = none, as the Change adds nothing to it.
+// Limit is the limit of an account to which the Asides of a Result are held; 0 = none, as
+// the Change adds nothing to it.
 func Limit(asides []bot.Aside, of Account) (most int64) {
 	for i := range asides {
 		for _, l := range limits(&asides[i]) {

@@ -6,8 +6,8 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// replaceArrival returns the lane of an arrival that gets a new content. A worker may have read the former content of an idle
-// lane: its claim becomes void. The error is bot.ErrConflict if the arrival has begun a turn.
+// replaceArrival returns the lane of an arrival that gets a new content. A worker may have read the former content of
+// an idle lane: its claim becomes void. The error is bot.ErrConflict if the arrival has begun a turn.
 func replaceArrival(lane bot.Lane, seq int64) (bot.Lane, error) {
 	if lane.Turn != "" && lane.Arrival == seq {
 		return lane, fmt.Errorf("replace arrival %d of %s: its turn has begun: %w", seq, lane.Session, bot.ErrConflict)

@@ -9,10 +9,11 @@
 // # Order of locks
 //
 // The rows of one Change are loaded and locked in the order of the fields of Needs: lanes, arrivals, questions, outbox
-// rows, facts, accounts, and within each in the order of their keys (bytes; Needs is sorted). Updates are listed in the same
-// order. Two Changes therefore never wait for each other in a circle over rows that exist. New rows come in the order
-// in which the Change lists them, because their numbers tell that order; two Changes that insert the same unique keys
-// in different orders can still meet, and an engine that reports a deadlock then has the Change repeated by its driver.
+// rows, facts, accounts, and within each in the order of their keys (bytes; Needs is sorted). Updates are listed
+// in the same order. Two Changes therefore never wait for each other in a circle over rows that exist. New rows
+// come in the order in which the Change lists them, because their numbers tell that order; two Changes that
+// insert the same unique keys in different orders can still meet, and an engine that reports a deadlock then has
+// the Change repeated by its driver.
 //
 // # Guesses
 //
@@ -80,7 +81,8 @@ type World struct {
 	Rows      map[int64]Delivery
 	Keys      map[string]int64 // id of the row that has the key
 	Facts     map[FactKey]bot.Fact
-	// An account that is missing is empty: a store that does not lock it has to check that there is room (Result.Asides).
+	// An account that is missing is empty: a store that does not lock it has to check that
+	// there is room (Result.Asides).
 	Accounts map[Account]Balance
 	Charged  map[string]bool // those of Needs.Charged that are stored already
 	Numbers  Numbers

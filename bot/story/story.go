@@ -81,7 +81,10 @@ func Of(entries []journal.Entry, rows []bot.Row, lane *bot.Lane) []Turn {
 		}
 	}
 	if i, ok := at[lane.Turn]; ok && lane.Turn != "" {
-		list[i].State = map[bot.LaneState]string{bot.Parked: "waiting for a decision", bot.Waiting: "waiting for the model"}[lane.State]
+		list[i].State = map[bot.LaneState]string{
+			bot.Parked:  "waiting for a decision",
+			bot.Waiting: "waiting for the model",
+		}[lane.State]
 		if list[i].State == "" {
 			list[i].State = "running"
 		}
@@ -106,14 +109,28 @@ func addEntry(t *Turn, e journal.Entry) {
 		for _, u := range e.Uses {
 			names = append(names, u.Name+" "+string(u.Args))
 		}
-		t.Steps = append(t.Steps, Step{Kind: Model, Name: e.Model, Text: strings.Join(names, "\n"), Millis: e.Millis, Tokens: int64(e.Usage.Total()), USD: e.USD})
+		t.Steps = append(t.Steps, Step{
+			Kind:   Model,
+			Name:   e.Model,
+			Text:   strings.Join(names, "\n"),
+			Millis: e.Millis,
+			Tokens: int64(e.Usage.Total()),
+			USD:    e.USD,
+		})
 	case journal.ResultEntry:
 		t.Steps = append(t.Steps, Step{
 			Kind: Tool, Name: e.Tool, Text: e.Text, Rule: e.Rule, By: e.By, Millis: e.Millis, Failed: e.Failed,
 		})
 	case journal.AnswerEntry:
 		t.State = "done"
-		t.Steps = append(t.Steps, Step{Kind: Answer, Name: e.Model, Text: e.Text, Millis: e.Millis, Tokens: int64(e.Usage.Total()), USD: e.USD})
+		t.Steps = append(t.Steps, Step{
+			Kind:   Answer,
+			Name:   e.Model,
+			Text:   e.Text,
+			Millis: e.Millis,
+			Tokens: int64(e.Usage.Total()),
+			USD:    e.USD,
+		})
 	case journal.EndEntry:
 		t.State = "ended: " + e.Reason
 		t.Steps = append(t.Steps, Step{Kind: End, Name: e.Reason, Text: e.Text, Failed: true})

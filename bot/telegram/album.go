@@ -22,9 +22,9 @@ type groupItem struct {
 	Entities []models.MessageEntity `json:"caption_entities,omitempty"`
 }
 
-// sendAlbum sends several files as one message with one caption (Bot API sendMediaGroup). It returns the id of the first of
-// the messages that the server makes of them. The library is not used, because it names each file by the part of the
-// request that contains it, so that two files could not have the same name.
+// sendAlbum sends several files as one message with one caption (Bot API sendMediaGroup). It returns the id of the
+// first of the messages that the server makes of them. The library is not used, because it names each file by the part
+// of the request that contains it, so that two files could not have the same name.
 func (c *Client) sendAlbum(ctx context.Context, row *bot.Row) (string, error) {
 	if _, err := chatID(row.Place); err != nil {
 		return "", err

@@ -19,8 +19,8 @@ const (
 	disconnected = "disconnected"
 )
 
-// decodeConnection decodes that a person has connected the bot to their business account, or disconnected it. The place is
-// that person's chat with the bot.
+// decodeConnection decodes that a person has connected the bot to their business account, or disconnected it. The place
+// is that person's chat with the bot.
 func (d Decoder) decodeConnection(m *bot.Message, c *models.BusinessConnection) {
 	d.setPlace(m, models.Chat{ID: c.UserChatID, Type: models.ChatTypePrivate}, 0, false)
 	d.setPerson(m, &c.User)
@@ -40,9 +40,9 @@ func connectionState(c *models.BusinessConnection) string {
 	}
 }
 
-// decodeBusiness decodes a message in a chat of a connected business account. Only what the other person writes is a message
-// for the bot: what the owner writes there is not, nor what this or another bot sends in the owner's name. A customer
-// gives no commands.
+// decodeBusiness decodes a message in a chat of a connected business account. Only what the other person writes is
+// a message for the bot: what the owner writes there is not, nor what this or another bot sends in the owner's
+// name. A customer gives no commands.
 func (d Decoder) decodeBusiness(m *bot.Message, msg *models.Message) {
 	surface, ok := bot.SurfaceBusiness(msg.BusinessConnectionID)
 	d.decodeMessage(m, msg)
@@ -54,8 +54,8 @@ func (d Decoder) decodeBusiness(m *bot.Message, msg *models.Message) {
 	}
 }
 
-// Connection returns who has connected the bot by a connection, and its state (Bot API getBusinessConnection). The id of
-// the person is "" if the server does not know the connection.
+// Connection returns who has connected the bot by a connection, and its state (Bot API getBusinessConnection). The id
+// of the person is "" if the server does not know the connection.
 func (c *Client) Connection(ctx context.Context, id string) (person, state string, err error) {
 	var found *models.BusinessConnection
 	err = c.callMethod(ctx, func(ctx context.Context) (err error) {

@@ -58,8 +58,8 @@ type Options struct {
 	Rich bool
 	// Folding says what is collapsed in answers.
 	Folding render.Folding
-	// MaxParts is how many messages an answer has at most, at least 2; one that would have more ends with a file. 0 = any
-	// number.
+	// MaxParts is how many messages an answer has at most, at least 2; one that would have more
+	// ends with a file. 0 = any number.
 	MaxParts int
 	Words    PartsWords // required with MaxParts
 }
@@ -98,8 +98,16 @@ func NewClient(opts Options) (*Client, error) {
 	}
 	c.sends = &http.Client{Transport: transport, Timeout: opts.Timeout}
 	c.polls = &http.Client{Transport: transport.Clone()}
-	c.files = &http.Client{Transport: transport.Clone(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	if c.api, err = tg.New(opts.Token, tg.WithSkipGetMe(), tg.WithServerURL(strings.TrimRight(opts.APIURL, "/")), tg.WithHTTPClient(opts.Timeout, c)); err != nil {
+	c.files = &http.Client{
+		Transport:     transport.Clone(),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	if c.api, err = tg.New(
+		opts.Token,
+		tg.WithSkipGetMe(),
+		tg.WithServerURL(strings.TrimRight(opts.APIURL, "/")),
+		tg.WithHTTPClient(opts.Timeout, c),
+	); err != nil {
 		return nil, fmt.Errorf("telegram: %w", c.redactError(err))
 	}
 	return c, nil
@@ -129,8 +137,8 @@ func (k *answerHead) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// wasExecuted reports that the Bot API has executed the request, and returns the id of the resulting message if that part
-// of the response arrived.
+// wasExecuted reports that the Bot API has executed the request, and returns the id of the resulting message if
+// that part of the response arrived.
 func (t *trace) wasExecuted() (message string, ok bool) {
 	head := bytes.TrimSpace(t.body.data)
 	if t.status.Load() != http.StatusOK || !accepted.Match(head) {
@@ -148,7 +156,9 @@ func (t *trace) hasFailed() bool { return denied.Match(bytes.TrimSpace(t.body.da
 var (
 	denied          = regexp.MustCompile(`^\{\s*"ok"\s*:\s*false\b`)
 	accepted        = regexp.MustCompile(`^\{\s*"ok"\s*:\s*true\b`)
-	acceptedMessage = regexp.MustCompile(`^\{\s*"ok"\s*:\s*true\s*,\s*"result"\s*:\s*\[?\s*\{\s*"message_id"\s*:\s*([0-9]+)\b`)
+	acceptedMessage = regexp.MustCompile(
+		`^\{\s*"ok"\s*:\s*true\s*,\s*"result"\s*:\s*\[?\s*\{\s*"message_id"\s*:\s*([0-9]+)\b`,
+	)
 )
 
 type traceKey struct{}
@@ -184,7 +194,9 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 		}{io.TeeReader(io.LimitReader(resp.Body, maxAnswer), &t.body), resp.Body}
 	}
 	if c.opts.Observe != nil {
-		c.opts.Observe(req.Context(), req.URL.Path[strings.LastIndexByte(req.URL.Path, '/')+1:], status, time.Since(began))
+		c.opts.Observe(
+			req.Context(), req.URL.Path[strings.LastIndexByte(req.URL.Path, '/')+1:], status, time.Since(began),
+		)
 	}
 	return resp, err
 }
@@ -286,8 +298,8 @@ func (c *Client) redactError(err error) error {
 	return errors.New(clean)
 }
 
-// hideToken removes the token from a text that a server or a library wrote, even if only its secret half is there or it was
-// escaped for a URL, and limits the length.
+// hideToken removes the token from a text that a server or a library wrote, even if only its secret half is there or it
+// was escaped for a URL, and limits the length.
 func (c *Client) hideToken(text string) string {
 	return render.Cut(c.secret.ReplaceAllLiteralString(text, "[redacted]"), errorLength)
 }

@@ -185,9 +185,9 @@ func (d Decoder) setReply(m *bot.Message, msg *models.Message) (own bool) {
 	return q.Own
 }
 
-// readCommand finds a leading command and mentions of the bot, by entities with UTF-16 offsets. It returns the text without
-// the command's name and without a leading mention. A command for another bot (foreign) is never meant for this one,
-// even if it replies to one of its messages.
+// readCommand finds a leading command and mentions of the bot, by entities with UTF-16 offsets. It returns the text
+// without the command's name and without a leading mention. A command for another bot (foreign) is never meant for this
+// one, even if it replies to one of its messages.
 func (d Decoder) readCommand(m *bot.Message, list []models.MessageEntity) (text string, mentioned, foreign bool) {
 	units := utf16.Encode([]rune(m.Text))
 	text = m.Text

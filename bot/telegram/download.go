@@ -69,7 +69,10 @@ func openLocal(name string) (io.ReadCloser, error) {
 	info, err := os.Lstat(name)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil, fmt.Errorf("%w: the Bot API server stored it as %s, which is not here: mount the server's directory at the same path", bot.ErrFileGone, name)
+		return nil, fmt.Errorf(
+			"%w: the Bot API server stored it as %s, which is not here: mount the server's directory at the same path",
+			bot.ErrFileGone, name,
+		)
 	case err == nil && !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%w: %s is no regular file", bot.ErrFileGone, name)
 	}
@@ -82,7 +85,8 @@ func openLocal(name string) (io.ReadCloser, error) {
 
 // downloadFile opens a link.
 func (c *Client) downloadFile(ctx context.Context, filePath string) (io.ReadCloser, error) {
-	address := strings.TrimRight(c.opts.APIURL, "/") + "/file/bot" + c.opts.Token + "/" + (&url.URL{Path: filePath}).EscapedPath()
+	address := strings.TrimRight(c.opts.APIURL, "/") + "/file/bot" +
+		c.opts.Token + "/" + (&url.URL{Path: filePath}).EscapedPath()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
 		return nil, c.redactError(err)

@@ -12,8 +12,8 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// decodeGuest decodes a question in a chat that the bot is not in (Bot API 10.0). It knows nothing of that chat but this
-// message and those that it refers to, and answers the question instead of replying to the message. Commands mean
+// decodeGuest decodes a question in a chat that the bot is not in (Bot API 10.0). It knows nothing of that chat but
+// this message and those that it refers to, and answers the question instead of replying to the message. Commands mean
 // nothing there: most of them show buttons or several messages.
 func (d Decoder) decodeGuest(m *bot.Message, msg *models.Message) {
 	d.decodeMessage(m, msg)
@@ -39,11 +39,14 @@ type guestContent struct {
 	LinkPreviewOptions *models.LinkPreviewOptions `json:"link_preview_options,omitempty"`
 }
 
-// answerGuest answers a question in a chat that the bot is not in (Bot API answerGuestQuery), which the row replies to. The
-// server accepts one answer within a short time; what else is to be said is an edit of it.
+// answerGuest answers a question in a chat that the bot is not in (Bot API answerGuestQuery), which the row replies to.
+// The server accepts one answer within a short time; what else is to be said is an edit of it.
 func (c *Client) answerGuest(ctx context.Context, row *bot.Row) (string, error) {
 	if row.ReplyTo == "" || row.Content.Text == "" {
-		return "", &bot.SendError{Outcome: bot.Refused, Err: errors.New("a guest only sends text that answers a question")}
+		return "", &bot.SendError{
+			Outcome: bot.Refused,
+			Err:     errors.New("a guest only sends text that answers a question"),
+		}
 	}
 	message, err := c.deliverAs(ctx, func(ctx context.Context) (string, error) {
 		var sent struct {
@@ -71,8 +74,8 @@ func tooLate(err error) bool {
 	return strings.Contains(text, "query is too old") || strings.Contains(text, "query_id_invalid")
 }
 
-// editGuest changes the message of a guest (Bot API editMessageText with inline_message_id). It has no buttons that could
-// be taken away.
+// editGuest changes the message of a guest (Bot API editMessageText with inline_message_id). It has no
+// buttons that could be taken away.
 func (c *Client) editGuest(ctx context.Context, message string, content bot.Content) error {
 	if content.Text == "" {
 		return nil

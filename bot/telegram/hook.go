@@ -191,8 +191,8 @@ func (h *Hook) pauseAfter(err error, failures int) time.Duration {
 	return wait
 }
 
-// compareRegistration compares what Telegram has registered with what should be registered, and registers if it differs and no other
-// process does. It reports whether the registration is correct.
+// compareRegistration compares what Telegram has registered with what should be registered, and registers if it differs
+// and no other process does. It reports whether the registration is correct.
 func (h *Hook) compareRegistration(ctx context.Context) (bool, error) {
 	info, err := h.client.hookInfo(ctx)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	tg "github.com/go-telegram/bot"
 )
 
-// invokeMethod calls a method with its parameters as JSON. The library writes a form with a part for each parameter, which
-// costs several times as much for the message that every answer needs. Errors are those of the library, so that
-// classify treats both alike.
+// invokeMethod calls a method with its parameters as JSON. The library writes a form with a part for each
+// parameter, which costs several times as much for the message that every answer needs. Errors are those of the
+// library, so that classify treats both alike.
 func (c *Client) invokeMethod(ctx context.Context, method string, params, result any) error {
 	body, err := json.Marshal(params)
 	if err != nil {

@@ -34,20 +34,58 @@ func listDownloads(msg *models.Message) (list []bot.Attachment) {
 		add(bot.Attachment{Kind: bot.Document, ID: f.FileID, Name: f.FileName, MIME: f.MimeType, Size: f.FileSize})
 	}
 	if f := msg.Voice; f != nil {
-		add(bot.Attachment{Kind: bot.Voice, ID: f.FileID, MIME: cmp.Or(f.MimeType, "audio/ogg"), Size: f.FileSize, Note: secondsText(f.Duration), Seconds: f.Duration})
+		add(bot.Attachment{
+			Kind:    bot.Voice,
+			ID:      f.FileID,
+			MIME:    cmp.Or(f.MimeType, "audio/ogg"),
+			Size:    f.FileSize,
+			Note:    secondsText(f.Duration),
+			Seconds: f.Duration,
+		})
 	}
 	if f := msg.Audio; f != nil {
 		title := strings.Trim(f.Performer+" – "+f.Title, " –")
-		add(bot.Attachment{Kind: bot.Audio, ID: f.FileID, Name: f.FileName, MIME: f.MimeType, Size: f.FileSize, Note: joinWords(secondsText(f.Duration), title), Seconds: f.Duration})
+		add(bot.Attachment{
+			Kind:    bot.Audio,
+			ID:      f.FileID,
+			Name:    f.FileName,
+			MIME:    f.MimeType,
+			Size:    f.FileSize,
+			Note:    joinWords(secondsText(f.Duration), title),
+			Seconds: f.Duration,
+		})
 	}
 	if f := msg.Video; f != nil {
-		add(bot.Attachment{Kind: bot.Video, ID: f.FileID, Name: f.FileName, MIME: f.MimeType, Size: f.FileSize, Note: secondsText(f.Duration), Still: stillPicture(f.Thumbnail, f.Cover)})
+		add(bot.Attachment{
+			Kind:  bot.Video,
+			ID:    f.FileID,
+			Name:  f.FileName,
+			MIME:  f.MimeType,
+			Size:  f.FileSize,
+			Note:  secondsText(f.Duration),
+			Still: stillPicture(f.Thumbnail, f.Cover),
+		})
 	}
 	if f := msg.VideoNote; f != nil {
-		add(bot.Attachment{Kind: bot.VideoNote, ID: f.FileID, MIME: "video/mp4", Size: int64(f.FileSize), Note: secondsText(f.Duration), Still: stillPicture(f.Thumbnail, nil)})
+		add(bot.Attachment{
+			Kind:  bot.VideoNote,
+			ID:    f.FileID,
+			MIME:  "video/mp4",
+			Size:  int64(f.FileSize),
+			Note:  secondsText(f.Duration),
+			Still: stillPicture(f.Thumbnail, nil),
+		})
 	}
 	if f := msg.Animation; f != nil {
-		add(bot.Attachment{Kind: bot.Animation, ID: f.FileID, Name: f.FileName, MIME: f.MimeType, Size: f.FileSize, Note: secondsText(f.Duration), Still: stillPicture(f.Thumbnail, nil)})
+		add(bot.Attachment{
+			Kind:  bot.Animation,
+			ID:    f.FileID,
+			Name:  f.FileName,
+			MIME:  f.MimeType,
+			Size:  f.FileSize,
+			Note:  secondsText(f.Duration),
+			Still: stillPicture(f.Thumbnail, nil),
+		})
 	}
 	if f := msg.LivePhoto; f != nil && len(msg.Photo) == 0 && msg.Video == nil {
 		if p := largestSize(f.Photo); p != nil {
@@ -112,7 +150,9 @@ func rareContents(msg *models.Message) (list []bot.Attachment) {
 		say("game", joinWords(f.Title, f.Description))
 	}
 	if f := msg.Invoice; f != nil {
-		say("invoice", joinWords(f.Title, f.Description, fmt.Sprintf("%d.%02d %s", f.TotalAmount/100, f.TotalAmount%100, f.Currency)))
+		say("invoice", joinWords(
+			f.Title, f.Description, fmt.Sprintf("%d.%02d %s", f.TotalAmount/100, f.TotalAmount%100, f.Currency),
+		))
 	}
 	if f := msg.Giveaway; f != nil {
 		say("giveaway", f.PrizeDescription)

@@ -34,7 +34,8 @@ func FaultOf(err error) Fault {
 	}
 	_, many := errors.AsType[*tg.TooManyRequestsError](err)
 	switch {
-	case code == http.StatusUnauthorized, code == http.StatusNotFound, errors.Is(err, tg.ErrorUnauthorized), errors.Is(err, tg.ErrorNotFound):
+	case code == http.StatusUnauthorized, code == http.StatusNotFound,
+		errors.Is(err, tg.ErrorUnauthorized), errors.Is(err, tg.ErrorNotFound):
 		return WrongToken
 	case code == http.StatusConflict, errors.Is(err, tg.ErrorConflict):
 		return Conflict
@@ -93,12 +94,14 @@ func (c *Client) Clock(ctx context.Context, now func() time.Time) (ahead time.Du
 	return before.Add(after.Sub(before) / 2).Sub(date.Add(time.Second / 2)), true
 }
 
-// Rival reports whether another program polls with this token. It waits up to hold in a poll of its own, which the other
-// program's next poll ends. It confirms nothing, so no update is lost, but the running poll of the other program ends
-// early, once. An error is a request that failed otherwise.
+// Rival reports whether another program polls with this token. It waits up to hold in a poll of its own, which the
+// other program's next poll ends. It confirms nothing, so no update is lost, but the running poll of the other program
+// ends early, once. An error is a request that failed otherwise.
 func (c *Client) Rival(ctx context.Context, hold time.Duration) (bool, error) {
 	var raws []json.RawMessage
-	err := c.postParams(ctx, c.polls, "getUpdates", map[string]any{"timeout": max(1, int(hold.Seconds())), "limit": 1}, &raws)
+	err := c.postParams(
+		ctx, c.polls, "getUpdates", map[string]any{"timeout": max(1, int(hold.Seconds())), "limit": 1}, &raws,
+	)
 	if refused, ok := errors.AsType[*apiError](err); ok && refused.Code == http.StatusConflict && !byWebhook(refused) {
 		return true, nil
 	}
@@ -118,8 +121,8 @@ const backlog = 100
 var ErrBacklog = errors.New("too many older messages wait for this bot")
 
 // Await polls until a person sends a private text that is asks for, and returns that person. It confirms nothing: the
-// service that starts afterwards gets every message, this one too. It returns the error of ctx when that ends, ErrBacklog,
-// or that of a poll: the caller decides by FaultOf whether to call it again.
+// service that starts afterwards gets every message, this one too. It returns the error of ctx when that ends,
+// ErrBacklog, or that of a poll: the caller decides by FaultOf whether to call it again.
 func (c *Client) Await(ctx context.Context, wanted func(text string) bool, each time.Duration) (Visitor, error) {
 	hold := 1 // the first poll only looks
 	for {

@@ -77,18 +77,36 @@ func (c *Client) sendFile(ctx context.Context, row *bot.Row) (string, error) {
 		switch as {
 		case asPhoto:
 			return c.api.SendPhoto(ctx, &tg.SendPhotoParams{
-				BusinessConnectionID: row.Place.Business(), ChatID: chat, MessageThreadID: thread, Caption: caption, CaptionEntities: marks, Photo: input,
-				ReplyParameters: reply, ReplyMarkup: keys,
+				BusinessConnectionID: row.Place.Business(),
+				ChatID:               chat,
+				MessageThreadID:      thread,
+				Caption:              caption,
+				CaptionEntities:      marks,
+				Photo:                input,
+				ReplyParameters:      reply,
+				ReplyMarkup:          keys,
 			})
 		case asAudio:
 			return c.api.SendAudio(ctx, &tg.SendAudioParams{
-				BusinessConnectionID: row.Place.Business(), ChatID: chat, MessageThreadID: thread, Caption: caption, CaptionEntities: marks, Audio: input,
-				ReplyParameters: reply, ReplyMarkup: keys,
+				BusinessConnectionID: row.Place.Business(),
+				ChatID:               chat,
+				MessageThreadID:      thread,
+				Caption:              caption,
+				CaptionEntities:      marks,
+				Audio:                input,
+				ReplyParameters:      reply,
+				ReplyMarkup:          keys,
 			})
 		default:
 			return c.api.SendDocument(ctx, &tg.SendDocumentParams{
-				BusinessConnectionID: row.Place.Business(), ChatID: chat, MessageThreadID: thread, Caption: caption, CaptionEntities: marks, Document: input,
-				ReplyParameters: reply, ReplyMarkup: keys,
+				BusinessConnectionID: row.Place.Business(),
+				ChatID:               chat,
+				MessageThreadID:      thread,
+				Caption:              caption,
+				CaptionEntities:      marks,
+				Document:             input,
+				ReplyParameters:      reply,
+				ReplyMarkup:          keys,
 			})
 		}
 	})

@@ -53,7 +53,8 @@ type Menu struct {
 	Commands []Command // at most 100; none = no menu
 }
 
-// readCommands returns the commands of exactly one scope and language; none when it has no menu (Bot API getMyCommands).
+// readCommands returns the commands of exactly one scope and language; none when it has
+// no menu (Bot API getMyCommands).
 func (c *Client) readCommands(ctx context.Context, scope Scope, language string) (list []Command, err error) {
 	err = c.callMethod(ctx, func(ctx context.Context) error {
 		return c.invokeMethod(ctx, "getMyCommands", map[string]any{"scope": scope, "language_code": language}, &list)
@@ -237,8 +238,8 @@ func (m *Menus) reportFailure(ctx context.Context, err error, what string) {
 
 func (m *Menus) factKey(chat string) string { return m.client.ID() + "/" + chat }
 
-// unwantedMenus returns the menus of chats that have one of their own and should not, without commands, in each language of
-// what is wanted.
+// unwantedMenus returns the menus of chats that have one of their own and should not, without commands, in
+// each language of what is wanted.
 func (m *Menus) unwantedMenus(ctx context.Context, wanted []Menu) (list []Menu, err error) {
 	known, err := m.store.FactsOf(ctx, menuBucket, m.factKey(""), m.now())
 	if err != nil {

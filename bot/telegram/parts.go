@@ -60,8 +60,8 @@ func (c *Client) shortenedContents(markdown, language string) []bot.Content {
 	return c.wholeContents(c.opts.Folding.Markdown(lead+"\n\n"+markdown), markdown, language)
 }
 
-// wholeContents returns as many messages as may be sent: the first parts of a text, and a file with all of it. The file is in
-// its row, so that it is stored with the messages.
+// wholeContents returns as many messages as may be sent: the first parts of a text, and a file with all of it. The file
+// is in its row, so that it is stored with the messages.
 func (c *Client) wholeContents(parts []render.Message, text, language string) []bot.Content {
 	words := c.opts.Words
 	return append(contentsOf(parts[:c.opts.MaxParts-1]), bot.Content{

@@ -236,8 +236,9 @@ func followingOffset(updates []Update, offset int64) (next int64, ok bool) {
 	return offset, len(updates) == 0
 }
 
-// splitUpdates reads only the ids: an update that cannot be decoded any further is stored nevertheless. If the id cannot be
-// read, a negative one is derived from the bytes, so that the update is stored once however often it is delivered.
+// splitUpdates reads only the ids: an update that cannot be decoded any further is stored nevertheless. If
+// the id cannot be read, a negative one is derived from the bytes, so that the update is stored once
+// however often it is delivered.
 func splitUpdates(raws []json.RawMessage) []Update {
 	updates := make([]Update, 0, len(raws))
 	for _, raw := range raws {

@@ -19,8 +19,8 @@ const (
 	poorLong = time.Hour
 )
 
-// sendRich sends a row as a rich message (Bot API sendRichMessage). It is not done if there is none, or if the server refuses
-// it: then the row has to be sent as text, and so have the next ones for a while.
+// sendRich sends a row as a rich message (Bot API sendRichMessage). It is not done if there is none, or if the server
+// refuses it: then the row has to be sent as text, and so have the next ones for a while.
 func (c *Client) sendRich(ctx context.Context, row *bot.Row, chat int64) (message string, err error, done bool) { //nolint:revive // done is about both
 	if len(row.Content.Rich) == 0 || !c.opts.Rich || time.Now().UnixNano() < c.poor.Load() {
 		return "", nil, false

@@ -136,8 +136,8 @@ func (c *Client) sendMessage(ctx context.Context, row *bot.Row) (string, error) 
 	return message, err
 }
 
-// sendQuoting sends a text, without its quotation if the server does not find that in the message replied to: it compares
-// formatting too, and the message may have been edited.
+// sendQuoting sends a text, without its quotation if the server does not find that in the message replied to: it
+// compares formatting too, and the message may have been edited.
 func (c *Client) sendQuoting(ctx context.Context, row *bot.Row, chat int64) (string, error) {
 	if message, err, done := c.sendRich(ctx, row, chat); done {
 		return message, err
@@ -169,10 +169,14 @@ func (c *Client) sendText(
 ) (string, error) {
 	return c.deliverMessage(ctx, func(ctx context.Context) (*models.Message, error) {
 		params := &tg.SendMessageParams{
-			BusinessConnectionID: row.Place.Business(),
-			ChatID:               chat, MessageThreadID: sendThread(row.Place), Text: row.Content.Text,
-			Entities:           encodeEntities(row.Content.Entities),
-			LinkPreviewOptions: noPreview(), ReplyMarkup: encodeKeyboard(row.Content.Buttons), EphemeralMessageParameters: to,
+			BusinessConnectionID:       row.Place.Business(),
+			ChatID:                     chat,
+			MessageThreadID:            sendThread(row.Place),
+			Text:                       row.Content.Text,
+			Entities:                   encodeEntities(row.Content.Entities),
+			LinkPreviewOptions:         noPreview(),
+			ReplyMarkup:                encodeKeyboard(row.Content.Buttons),
+			EphemeralMessageParameters: to,
 		}
 		if r := replyTo(row); r != nil {
 			params.ReplyParameters = r
@@ -224,8 +228,8 @@ func unlessSame(err error) error {
 	return err
 }
 
-// answerPress answers a button press (Bot API answerCallbackQuery). If it is too late, that is no failure: the press has had
-// its effect.
+// answerPress answers a button press (Bot API answerCallbackQuery). If it is too late, that is no
+// failure: the press has had its effect.
 func (c *Client) answerPress(ctx context.Context, row *bot.Row) error {
 	err := c.callMethod(ctx, func(ctx context.Context) error {
 		_, err := c.api.AnswerCallbackQuery(ctx, &tg.AnswerCallbackQueryParams{

@@ -43,8 +43,8 @@ func (c *Client) uploadContext(ctx context.Context, row *bot.Row) (context.Conte
 // errNoMark means that the library's form of a request has changed.
 var errNoMark = errors.New("the request has no place for its file")
 
-// fillRequest puts the contents where the marks are. If a content is no longer kept, the row is refused: repeating the request
-// would not help.
+// fillRequest puts the contents where the marks are. If a content is no longer kept, the row is refused:
+// repeating the request would not help.
 func (u *upload) fillRequest(req *http.Request) error {
 	form, err := io.ReadAll(req.Body)
 	if err != nil {
@@ -71,8 +71,8 @@ func (u *upload) fillRequest(req *http.Request) error {
 	return nil
 }
 
-// joinBody joins what is between the contents and the contents. They are all opened first: whether one is missing is known
-// before anything is sent.
+// joinBody joins what is between the contents and the contents. They are all opened first: whether one is missing is
+// known before anything is sent.
 func (u *upload) joinBody(between [][]byte) (io.ReadCloser, int64, error) {
 	var readers []io.Reader
 	var opened closers

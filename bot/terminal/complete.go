@@ -24,7 +24,8 @@ func Paths(dir, prefix string) []string {
 	var list []string
 	for _, e := range entries {
 		name := e.Name()
-		if !strings.HasPrefix(name, start) || strings.HasPrefix(name, ".") && !strings.HasPrefix(start, ".") || strings.ContainsAny(name, " \n") {
+		if !strings.HasPrefix(name, start) ||
+			strings.HasPrefix(name, ".") && !strings.HasPrefix(start, ".") || strings.ContainsAny(name, " \n") {
 			continue
 		}
 		if e.IsDir() {

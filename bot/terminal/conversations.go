@@ -93,7 +93,9 @@ func (t *Conversations) List(ctx context.Context, all bool) ([]Conversation, err
 			list = append(list, Conversation{Name: oldTalk, First: said, Last: at})
 		}
 	}
-	slices.SortFunc(list, func(a, b Conversation) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(list, func(a, b Conversation) int {
+		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Name, b.Name))
+	})
 	return list, nil
 }
 
@@ -123,7 +125,8 @@ type NameError string
 // Error implements error.
 func (e NameError) Error() string { return string(e) }
 
-// Find returns the conversation whose name begins with some letters. The error is a NameError if there is not exactly one.
+// Find returns the conversation whose name begins with some letters. The error is a
+// NameError if there is not exactly one.
 func (t *Conversations) Find(ctx context.Context, name string) (Conversation, error) {
 	list, err := t.List(ctx, true)
 	if err != nil {
@@ -140,11 +143,15 @@ func (t *Conversations) Find(ctx context.Context, name string) (Conversation, er
 	}
 	switch len(found) {
 	case 0:
-		return Conversation{}, NameError(fmt.Sprintf("there is no conversation %q; zephbot chat --resume lists those of this directory", name))
+		return Conversation{}, NameError(fmt.Sprintf(
+			"there is no conversation %q; zephbot chat --resume lists those of this directory", name,
+		))
 	case 1:
 		return found[0], nil
 	}
-	return Conversation{}, NameError(fmt.Sprintf("%d conversations begin with %q; write more of the name", len(found), name))
+	return Conversation{}, NameError(fmt.Sprintf(
+		"%d conversations begin with %q; write more of the name", len(found), name,
+	))
 }
 
 // Note records that something is said in a conversation.

@@ -123,7 +123,9 @@ func (t *Terminal) askForm(f form) (Reply, error) {
 }
 
 // readField asks for one value until it is valid.
-func (t *Terminal) readField(ctx context.Context, field content.Field, asked int) (value any, cancelled bool, err error) {
+func (t *Terminal) readField(
+	ctx context.Context, field content.Field, asked int,
+) (value any, cancelled bool, err error) {
 	for {
 		t.printText(fieldLabel(field))
 		text, err := t.input.nextLine(ctx, asked)

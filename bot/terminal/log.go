@@ -9,8 +9,8 @@ import (
 	"github.com/zephbot/zephbot/bot/terminal/paint"
 )
 
-// LogWriter is where a program writes what is not part of the conversation, such as its log. While a Rich terminal draws,
-// whole lines appear above its prompt; otherwise they go to To. Safe for concurrent use.
+// LogWriter is where a program writes what is not part of the conversation, such as its log. While a Rich terminal
+// draws, whole lines appear above its prompt; otherwise they go to To. Safe for concurrent use.
 type LogWriter struct {
 	To io.Writer
 

@@ -73,7 +73,8 @@ func optionsOf(lines [][]bot.Button) []option {
 				continue
 			}
 			o := option{label: b.Label, data: b.Data}
-			if i := strings.LastIndexByte(b.Data, ':'); i >= 0 && len(b.Data)-i == 2 && strings.Contains("ysn", b.Data[i+1:]) {
+			if i := strings.LastIndexByte(b.Data, ':'); i >= 0 &&
+				len(b.Data)-i == 2 && strings.Contains("ysn", b.Data[i+1:]) {
 				o.key = b.Data[i+1:]
 			}
 			list = append(list, o)
@@ -205,8 +206,8 @@ func (r *Rich) pressButton(data, text string) (query string) {
 	return m.Query
 }
 
-// takeQuestion takes a card, and shows it when it is the one to be answered. A file with a long command comes before its
-// card and is shown with it.
+// takeQuestion takes a card, and shows it when it is the one to be answered. A file with a long command comes before
+// its card and is shown with it.
 func (r *Rich) takeQuestion(row *bot.Row, id string, changes []Change) {
 	q := &inquiry{card: row, files: r.cardFiles, changes: changes, message: id, options: optionsOf(row.Content.Buttons)}
 	switch {
@@ -281,7 +282,10 @@ func (r *Rich) diffLines(changes []Change, limit int) (lines []string, ok bool) 
 		}
 		added, removed := paint.Count(c.Before, c.After)
 		head := r.rich.Painter.Line(paint.Piece{Text: "  " + c.Path + " ", Look: paint.Bold},
-			paint.Piece{Text: fmt.Sprintf("+%d", added), Look: paint.Green}, paint.Piece{Text: fmt.Sprintf(" -%d", removed), Look: paint.Red})
+			paint.Piece{
+				Text: fmt.Sprintf("+%d", added),
+				Look: paint.Green,
+			}, paint.Piece{Text: fmt.Sprintf(" -%d", removed), Look: paint.Red})
 		lines = append(lines, head)
 		for _, line := range diff {
 			lines = append(lines, "  "+line)
@@ -337,7 +341,8 @@ func recordOf(row *bot.Row) string {
 	return row.Content.Text
 }
 
-// handleToast is told what became of a press: it was counted, or why it had no effect. Unless it decides, it is asked again.
+// handleToast is told what became of a press: it was counted, or why it had no effect. Unless
+// it decides, it is asked again.
 func (r *Rich) handleToast(row *bot.Row) {
 	if row.Alert && row.Content.Text != "" {
 		r.printLines(r.rich.Painter.Text(paint.Yellow, row.Content.Text, r.screen.Size().Cols-1)...)

@@ -84,7 +84,9 @@ func (r *Rich) showFinal(row *bot.Row) {
 // endTask ends the task, and begins the next one.
 func (r *Rich) endTask() {
 	queue := r.queue
-	r.asks = slices.DeleteFunc(r.asks, func(q *inquiry) bool { return q.card != nil && q.card.Turn != "" && q.card.Turn == r.turn })
+	r.asks = slices.DeleteFunc(r.asks, func(q *inquiry) bool {
+		return q.card != nil && q.card.Turn != "" && q.card.Turn == r.turn
+	})
 	r.task = task{former: r.turn}
 	r.openNext()
 	if len(queue) > 0 {

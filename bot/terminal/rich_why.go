@@ -20,7 +20,10 @@ type whyFace struct {
 // offerWhy lets the person say why they denied. What else waits for them is shown afterwards.
 func (r *Rich) offerWhy(q *inquiry) {
 	denial := q.options[q.denyButton()].data
-	r.why = &whyFace{press: denial[:strings.LastIndexByte(denial, ':')+1] + approval.Why, until: time.Now().Add(approval.WhyFor)}
+	r.why = &whyFace{
+		press: denial[:strings.LastIndexByte(denial, ':')+1] + approval.Why,
+		until: time.Now().Add(approval.WhyFor),
+	}
 }
 
 // endWhy goes on without a reason, or after one.

@@ -57,8 +57,8 @@ func (r *Rich) growingLines() []string {
 	return append([]string{""}, lines...)
 }
 
-// completeBlocks returns how many bytes of Markdown are blocks that nothing that follows can change: up to the last blank
-// line outside of code after which a paragraph or a heading has begun, or the end of code.
+// completeBlocks returns how many bytes of Markdown are blocks that nothing that follows can change: up to the last
+// blank line outside of code after which a paragraph or a heading has begun, or the end of code.
 func completeBlocks(source string) int {
 	end, at, fence, blank := 0, 0, "", false
 	for line := range strings.SplitAfterSeq(source, "\n") {

@@ -88,8 +88,8 @@ func (t *Terminal) runInterruptible(ctx context.Context, do func(ctx context.Con
 	return err
 }
 
-// stopTurn ends the running turn and waits for its end, which is shown like every answer. Questions that were asked in the
-// meantime are void.
+// stopTurn ends the running turn and waits for its end, which is shown like every answer. Questions that were
+// asked in the meantime are void.
 func (t *Terminal) stopTurn(ctx context.Context, accept Accept) error {
 	t.endPromptLine()
 	t.mu.Lock()

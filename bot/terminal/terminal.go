@@ -198,12 +198,17 @@ func (t *Terminal) fileText(row *bot.Row) string {
 	return row.Content.File.Name + ":\n" + text
 }
 
-// takeQuestion takes a card. While the person is being asked, or soon will be, it is shown with its prompt; otherwise it is
-// shown now, and again when they are asked. The caller holds the lock.
+// takeQuestion takes a card. While the person is being asked, or soon will be, it is shown with its prompt; otherwise
+// it is shown now, and again when they are asked. The caller holds the lock.
 func (t *Terminal) takeQuestion(row *bot.Row, id string, event Event) {
 	press := buttonsOf(row)
 	if row.Content.File != nil {
-		t.cardFiles = append(t.cardFiles, Event{Type: "notice", Session: row.Session, Turn: row.Turn, Text: t.fileText(row)})
+		t.cardFiles = append(t.cardFiles, Event{
+			Type:    "notice",
+			Session: row.Session,
+			Turn:    row.Turn,
+			Text:    t.fileText(row),
+		})
 	}
 	if press == "" {
 		return
@@ -236,9 +241,9 @@ func buttonsOf(row *bot.Row) string {
 	return ""
 }
 
-// endQuestion ends the question whose record a row is, and reports whether the person has to be told how: they did not decide
-// it themselves. A card that still asks takes the place of the former one, and is shown when it is asked. The caller
-// holds the lock.
+// endQuestion ends the question whose record a row is, and reports whether the person has to be told how: they did
+// not decide it themselves. A card that still asks takes the place of the former one, and is shown when it is
+// asked. The caller holds the lock.
 func (t *Terminal) endQuestion(row *bot.Row, event Event) (tell bool) {
 	i := slices.IndexFunc(t.questions, func(q *question) bool {
 		return q.row == row.EditRow || row.Edit != "" && q.message == row.Edit
@@ -311,7 +316,8 @@ func (p *progress) Emit(_ context.Context, e agent.Event) {
 		p.t.showEvent(out, p.t.opts.JSON || p.t.opts.Ask)
 	case agent.ToolFinishedEvent:
 		out.Type = "tool_finished"
-		p.t.showEvent(out, p.t.opts.JSON || p.t.opts.Ask && e.Text != "") // "[shell] 342 lines -> 28 lines, 91.8% filtered"
+		// "[shell] 342 lines -> 28 lines, 91.8% filtered"
+		p.t.showEvent(out, p.t.opts.JSON || p.t.opts.Ask && e.Text != "")
 	case agent.ResetEvent, agent.ToolProgressEvent, agent.ModelEvent, agent.ThoughtEvent:
 	}
 }
@@ -391,8 +397,8 @@ func (t *Terminal) beginQuestion() int {
 	return t.input.markQuestion()
 }
 
-// decideQuestion shows a card, asks the person and accepts the decision. If the input ends without one, nobody has decided. It
-// also ends when the question does.
+// decideQuestion shows a card, asks the person and accepts the decision. If the input ends without one, nobody has
+// decided. It also ends when the question does.
 func (t *Terminal) decideQuestion(ctx context.Context, accept Accept, q *question) error {
 	asking, gone := context.WithCancel(ctx)
 	defer gone()

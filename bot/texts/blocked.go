@@ -26,7 +26,9 @@ func (w Words) ToolsBlocked(language string, list []Blocked) string {
 		if t.Elsewhere {
 			left += ", " + b.Blocked.Elsewhere
 		}
-		lines = append(lines, "• "+visible.Name(t.Tool)+" – "+w.Said(language, t.Reason.Map(visible.Name))+" ("+left+")")
+		lines = append(
+			lines, "• "+visible.Name(t.Tool)+" – "+w.Said(language, t.Reason.Map(visible.Name))+" ("+left+")",
+		)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -38,8 +40,13 @@ func (w Words) ToolBlocked(language, tool string, left time.Duration) string {
 
 // ToolBlockedFor tells a group that a tool is blocked for a while, for one person.
 func (w Words) ToolBlockedFor(language, tool, person string, left time.Duration) string {
-	return fmt.Sprintf(w.in(language).Blocked.ToolFor, visible.Name(tool), visible.Name(person), w.Duration(language, left),
-		visible.Name(tool))
+	return fmt.Sprintf(
+		w.in(language).Blocked.ToolFor,
+		visible.Name(tool),
+		visible.Name(person),
+		w.Duration(language, left),
+		visible.Name(tool),
+	)
 }
 
 // ToolBlockedAdmins tells the admins the same; chat is where, "" = everywhere.

@@ -98,7 +98,11 @@ func (w Words) Stopping(language string, s Stopped) string {
 	for _, thing := range []struct {
 		n     int
 		words count
-	}{{s.Messages, b.Commands.Dropped}, {s.Questions, b.Commands.DroppedQuestions}, {s.Commands, b.Commands.EndedCommands}} {
+	}{
+		{s.Messages, b.Commands.Dropped},
+		{s.Questions, b.Commands.DroppedQuestions},
+		{s.Commands, b.Commands.EndedCommands},
+	} {
 		if thing.n > 0 {
 			ended = append(ended, thing.words.say(thing.n))
 		}

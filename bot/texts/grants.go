@@ -43,8 +43,8 @@ func (w Words) Changed(language string, files []string) string {
 	}
 }
 
-// WholeButton is the label of the button that approves more than one call in this conversation: every call of a tool, or
-// what goes to a host or server.
+// WholeButton is the label of the button that approves more than one call in this conversation: every call of a tool,
+// or what goes to a host or server.
 func (w Words) WholeButton(language string, g *policy.Grant) string {
 	switch b := w.in(language).Grants; {
 	case g.Kind != policy.GrantHost:

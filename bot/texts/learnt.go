@@ -23,7 +23,9 @@ func (w Words) ToolsAside(language string, list []SetAside) string {
 			lines = append(lines, "• "+fmt.Sprintf(b.NoTools, visible.Name(t.Provider), visible.Name(t.Model)))
 			continue
 		}
-		lines = append(lines, "• "+fmt.Sprintf(b.Line, visible.Name(t.Tool), visible.Name(t.Provider), visible.Name(t.Reason)))
+		lines = append(
+			lines, "• "+fmt.Sprintf(b.Line, visible.Name(t.Tool), visible.Name(t.Provider), visible.Name(t.Reason)),
+		)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -229,7 +229,9 @@ func (w Words) QuotaSettings(language string, list []Setting) string {
 	}
 	lines := []string{b.Quota.Manage.Settings}
 	for _, s := range list {
-		lines = append(lines, fmt.Sprintf(b.Quota.Manage.Setting, s.Level, b.allowance(s), visible.Name(s.By), w.moment(s.At)))
+		lines = append(lines, fmt.Sprintf(
+			b.Quota.Manage.Setting, s.Level, b.allowance(s), visible.Name(s.By), w.moment(s.At),
+		))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/zephbot/zephbot/policy/reason"
 )
 
-// Reason says why a call needs approval or is refused; "" if there is no reason, or one that this version does not know.
+// Reason says why a call needs approval or is refused; "" if there is no reason, or one
+// that this version does not know.
 func (w Words) Reason(language string, why reason.Reason) string {
 	text := w.Said(language, why)
 	if text == "" || why.Code == "" {
@@ -17,8 +18,8 @@ func (w Words) Reason(language string, why reason.Reason) string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// Said is what a part of the program says about its state, about a call or about a mistake; "" if it says nothing, or what
-// this version does not know.
+// Said is what a part of the program says about its state, about a call or about a mistake; "" if it says nothing, or
+// what this version does not know.
 func (w Words) Said(language string, what reason.Reason) string {
 	return what.In(w.in(language).Reason)
 }

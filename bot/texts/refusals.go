@@ -41,7 +41,10 @@ func (w Words) Why(language string, list []Refusal) string {
 	parts := make([]string, len(list))
 	for i, r := range list {
 		args, _ := w.Visible(language).Line(r.Args)
-		lines := []string{"⛔ " + strings.TrimSpace(named(r.Tool)+" "+render.Cut(args, argsLength)), render.Cut(w.refused(language, &r), ruleLength)}
+		lines := []string{
+			"⛔ " + strings.TrimSpace(named(r.Tool)+" "+render.Cut(args, argsLength)),
+			render.Cut(w.refused(language, &r), ruleLength),
+		}
 		if r.Rule != "" {
 			lines = append(lines, fmt.Sprintf(b.Rule, w.rule(language, r.Rule)))
 		}

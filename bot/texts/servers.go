@@ -50,7 +50,10 @@ func (w Words) Servers(language string, list []Server) string {
 		if word, ok := b.Servers.States[s.State]; ok {
 			state = word
 		}
-		line := fmt.Sprintf("• %s · %s · %s · %s", visible.Name(s.ID), state, b.Servers.Tools.say(s.Tools), w.Said(language, reason.Trust(s.Trust)))
+		line := fmt.Sprintf(
+			"• %s · %s · %s · %s",
+			visible.Name(s.ID), state, b.Servers.Tools.say(s.Tools), w.Said(language, reason.Trust(s.Trust)),
+		)
 		if s.Problem != "" {
 			line += " · " + visible.Name(s.Problem)
 		}

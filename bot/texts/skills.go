@@ -150,7 +150,10 @@ func (w Words) SkillDetails(language string, s *Skill) string {
 	}
 	lines = append(lines, "", w.shown(language, s.Description))
 	for _, said := range [][2]string{
-		{b.Details.License, s.License}, {b.Details.Compatibility, s.Compatibility}, {b.Details.Allowed, s.Allowed}, {b.Details.Metadata, s.Metadata},
+		{b.Details.License, s.License},
+		{b.Details.Compatibility, s.Compatibility},
+		{b.Details.Allowed, s.Allowed},
+		{b.Details.Metadata, s.Metadata},
 	} {
 		if said[1] != "" {
 			lines = append(lines, fmt.Sprintf(said[0], render.Cut(w.shown(language, said[1]), skillLine)))

@@ -112,7 +112,9 @@ func (w Words) details(b *book, language string, d *Details) []string {
 	}
 	lines := []string{
 		b.Commands.HelpAdmin,
-		fmt.Sprintf(b.Status.All, d.Counts.Running, d.Counts.Parked, d.Counts.Queued, d.Counts.Undelivered, d.Counts.Lost),
+		fmt.Sprintf(
+			b.Status.All, d.Counts.Running, d.Counts.Parked, d.Counts.Queued, d.Counts.Undelivered, d.Counts.Lost,
+		),
 		w.Reason(language, d.Sandbox.Map(visible.Name)),
 	}
 	switch d.Previews {
@@ -128,10 +130,14 @@ func (w Words) details(b *book, language string, d *Details) []string {
 		lines = append(lines, w.redis(b, language, d.Redis))
 	}
 	if n := len(d.Processes); n > 1 {
-		lines = append(lines, fmt.Sprintf(b.Status.Kept.Processes, n, visible.Name(d.Processes[0]), visible.Name(strings.Join(d.Processes[1:], ", "))))
+		lines = append(lines, fmt.Sprintf(
+			b.Status.Kept.Processes, n, visible.Name(d.Processes[0]), visible.Name(strings.Join(d.Processes[1:], ", ")),
+		))
 	}
 	if f := d.Filters; f.In > 0 {
-		lines = append(lines, fmt.Sprintf(b.Status.Filters, 100*float64(f.In-f.Out)/float64(f.In), f.In, f.Full, f.Partial, f.Fallback))
+		lines = append(lines, fmt.Sprintf(
+			b.Status.Filters, 100*float64(f.In-f.Out)/float64(f.In), f.In, f.Full, f.Partial, f.Fallback,
+		))
 	}
 	return append(lines, fmt.Sprintf(b.Status.Version, visible.Name(d.Version), w.Duration(language, d.Up)))
 }

@@ -106,8 +106,8 @@ func (w Words) Ended(language, reason, text string, stats journal.Stats, request
 	}
 }
 
-// OtherModel says that /model helps, under the sentence of a turn that ended because of the model's provider; "" = it does
-// not. It is for readers who may choose.
+// OtherModel says that /model helps, under the sentence of a turn that ended because of the model's provider; "" = it
+// does not. It is for readers who may choose.
 func (w Words) OtherModel(language, reason string) string {
 	if !w.OtherModels {
 		return ""

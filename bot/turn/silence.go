@@ -9,8 +9,8 @@ import (
 // silences are the lengths after which it is said that a model has said nothing.
 var silences = [...]time.Duration{15 * time.Second, time.Minute}
 
-// Silence knows for how long the model of a turn has said nothing: neither text nor thoughts, and no tool runs. The zero
-// value is a turn that begins with the first event. Not safe for concurrent use.
+// Silence knows for how long the model of a turn has said nothing: neither text nor thoughts, and no tool runs. The
+// zero value is a turn that begins with the first event. Not safe for concurrent use.
 type Silence struct {
 	heard time.Time
 	calls map[string]bool // that run
@@ -39,8 +39,8 @@ func (s *Silence) Observe(event agent.Event, now time.Time) {
 	}
 }
 
-// Lasting returns which length of silence has been reached, the longest one, or 0, and when the next one is; wait 0 = there
-// is none before the next event.
+// Lasting returns which length of silence has been reached, the longest one, or 0, and when the next one is; wait 0 =
+// there is none before the next event.
 func (s *Silence) Lasting(now time.Time) (reached, wait time.Duration) {
 	if len(s.calls) > 0 || s.heard.IsZero() {
 		return 0, 0

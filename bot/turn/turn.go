@@ -48,8 +48,8 @@ type Rules struct {
 	AnyMessage    bool // messages in a group need no mention
 	System        string
 	Allowed       func(tool string) bool // nil = all tools
-	// Added are built-in tools that conversations here have besides or instead of those of the same name. Allowed does not
-	// apply to them.
+	// Added are built-in tools that conversations here have besides or instead of those of the same name.
+	// Allowed does not apply to them.
 	Added []tools.Tool
 }
 
@@ -95,8 +95,9 @@ type Budget interface {
 
 // Unstored is what a turn has spent and nobody has stored yet.
 type Unstored interface {
-	// Spend returns it, and what is to be set aside for what follows. The caller stores it in one Change, as it is, and then calls Stored; until then everybody else who
-	// spends something of the purse waits. The same may be stored twice.
+	// Spend returns it, and what is to be set aside for what follows. The caller stores it in one
+	// Change, as it is, and then calls Stored; until then everybody else who spends something of the
+	// purse waits. The same may be stored twice.
 	Spend(next Next) Spent
 	// Begin is Spend for the Change that begins the turn. It is also held to what was admitted (Admission.Ledger, nil =
 	// nothing), and sets aside what the first call of the model may cost. tokens is the size of the message.
@@ -203,19 +204,19 @@ type Approvals interface {
 
 // Explanations are what people say about their denials (bot/approval).
 type Explanations interface {
-	// Explains reports whether a message that arrived at a time says why its sender has denied a question: it is a reply to
-	// the card, soon enough. It is no message to answer then; Explain handles it.
+	// Explains reports whether a message that arrived at a time says why its sender has denied a question: it is a
+	// reply to the card, soon enough. It is no message to answer then; Explain handles it.
 	Explains(ctx context.Context, msg *bot.Message, at time.Time) (bool, error)
 	Explain(ctx context.Context, msg *bot.Message, at time.Time) (Effect, error)
-	// Reasons returns what was said about denied calls of a session and no model has read, as user entries without a turn.
-	// The Change that appends them has to contain the facts, so that each is read once. It reads nothing from the store
-	// while there is nothing, except with look: another process may have stored something.
+	// Reasons returns what was said about denied calls of a session and no model has read, as user entries without a
+	// turn. The Change that appends them has to contain the facts, so that each is read once. It reads nothing from the
+	// store while there is nothing, except with look: another process may have stored something.
 	Reasons(ctx context.Context, session bot.SessionKey, look bool) ([]journal.Entry, []bot.Fact, error)
 }
 
-// Presser handles the buttons whose data begins with its prefix. The person was admitted before. What does not belong to
-// a button that was really sent changes nothing: anybody with a client of their own can send any data on any message.
-// A Presser answers each press with a bot.Toast.
+// Presser handles the buttons whose data begins with its prefix. The person was admitted before. What does not belong
+// to a button that was really sent changes nothing: anybody with a client of their own can send any data on any
+// message. A Presser answers each press with a bot.Toast.
 type Presser interface {
 	Press(ctx context.Context, call *Call) (Effect, error)
 }
@@ -246,8 +247,8 @@ type Watched struct {
 	// Placeholder creates the durable message that grows in a group, or finds it again; "" while it is being delivered.
 	Placeholder func(ctx context.Context) (message string, err error)
 	Buttons     [][]bot.Button // below the placeholder
-	// Gone is called when the channel reports that the place cannot be reached any more, with the time of the request that has
-	// shown it. It must not block.
+	// Gone is called when the channel reports that the place cannot be reached any more, with the time of the request
+	// that has shown it. It must not block.
 	Gone func(asked time.Time)
 }
 
@@ -271,7 +272,7 @@ type Reminder struct {
 type Memory interface {
 	// Has reports whether there may be something to recall for a message. It reads nothing from the store.
 	Has(msg *bot.Message) bool
-	// Recall returns what may matter to a message; nil = nothing. The payer of what it costs is in ctx. flagged: it tries
-	// to give instructions.
+	// Recall returns what may matter to a message; nil = nothing. The payer of what it costs is in ctx. flagged:
+	// it tries to give instructions.
 	Recall(ctx context.Context, of *Reminder) (recalled *journal.Recalled, flagged bool)
 }

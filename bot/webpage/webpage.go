@@ -1,5 +1,5 @@
-// Package webpage is what the web pages of the program share: their common files, the guard against other web pages, and
-// the JSON of their APIs. A page adds files and handlers of its own.
+// Package webpage is what the web pages of the program share: their common files, the guard against other web pages,
+// and the JSON of their APIs. A page adds files and handlers of its own.
 package webpage
 
 import (

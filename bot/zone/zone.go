@@ -48,16 +48,19 @@ type zone struct {
 
 // New returns Zones. Nobody has set one before the first Follow.
 func New(deps Deps) *Zones {
-	return &Zones{deps: deps, set: facts.NewFollowed(deps.Store, bucket, revisions, deps.Now, func(list []bot.Fact) map[string]zone {
-		set := make(map[string]zone, len(list))
-		for _, fact := range list {
-			// A name that this version does not know was set by another one; it counts as not set.
-			if at, name, err := when.Zone(fact.Value); err == nil {
-				set[fact.Key] = zone{name: name, at: at}
+	return &Zones{
+		deps: deps,
+		set: facts.NewFollowed(deps.Store, bucket, revisions, deps.Now, func(list []bot.Fact) map[string]zone {
+			set := make(map[string]zone, len(list))
+			for _, fact := range list {
+				// A name that this version does not know was set by another one; it counts as not set.
+				if at, name, err := when.Zone(fact.Value); err == nil {
+					set[fact.Key] = zone{name: name, at: at}
+				}
 			}
-		}
-		return set
-	})}
+			return set
+		}),
+	}
 }
 
 // Of returns the zone that a person has set; nil = none. It reads nothing from the store.
@@ -110,7 +113,8 @@ func (z *Zones) Command(ctx context.Context, call *turn.Call) (turn.Effect, erro
 	}
 	_, name, err := when.Zone(wanted)
 	if err != nil {
-		return call.ReplyAside(bot.Content{Text: w.ZoneUnknown(msg.Language, wanted, when.Near(wanted))}), nil //nolint:nilerr // a reply
+		//nolint:nilerr // a reply
+		return call.ReplyAside(bot.Content{Text: w.ZoneUnknown(msg.Language, wanted, when.Near(wanted))}), nil
 	}
 	e := z.storeChoice(msg.Caller, name)
 	e.Change.Send = call.ReplyAside(z.zoneCard(msg, name, true)).Change.Send
@@ -152,8 +156,8 @@ func (z *Zones) storeChoice(caller, name string) turn.Effect {
 	}
 }
 
-// zoneCard shows a person's zone and its time, with buttons of likely ones. chosen says that name is what they have just
-// chosen; "" is the zone of the bot.
+// zoneCard shows a person's zone and its time, with buttons of likely ones. chosen says that name is what they have
+// just chosen; "" is the zone of the bot.
 func (z *Zones) zoneCard(msg *bot.Message, name string, chosen bool) bot.Content {
 	w := z.deps.Words
 	own := z.Of(msg.Caller) != nil
@@ -189,7 +193,10 @@ func (z *Zones) zoneButtons(msg *bot.Message, now string, own bool) [][]bot.Butt
 		}
 	}
 	if own {
-		rows = append(rows, []bot.Button{{Label: z.deps.Words.ZoneOfBot(msg.Language), Data: Prefix + "::" + msg.Person}})
+		rows = append(rows, []bot.Button{{
+			Label: z.deps.Words.ZoneOfBot(msg.Language),
+			Data:  Prefix + "::" + msg.Person,
+		}})
 	}
 	return rows
 }
@@ -207,11 +214,28 @@ func likelyZones(language string, ofBot *time.Location) []string {
 	base, _, _ := strings.Cut(strings.ToLower(language), "-")
 	list := map[string][]string{
 		"de": {"Europe/Berlin", "Europe/Vienna", "Europe/Zurich", "Europe/Luxembourg"},
-		"es": {"Europe/Madrid", "America/Mexico_City", "America/Bogota", "America/Lima", "America/Santiago", "America/Argentina/Buenos_Aires"},
-		"ru": {"Europe/Moscow", "Europe/Samara", "Asia/Yekaterinburg", "Asia/Novosibirsk", "Asia/Almaty", "Asia/Vladivostok"},
+		"es": {
+			"Europe/Madrid",
+			"America/Mexico_City",
+			"America/Bogota",
+			"America/Lima",
+			"America/Santiago",
+			"America/Argentina/Buenos_Aires",
+		},
+		"ru": {
+			"Europe/Moscow",
+			"Europe/Samara",
+			"Asia/Yekaterinburg",
+			"Asia/Novosibirsk",
+			"Asia/Almaty",
+			"Asia/Vladivostok",
+		},
 	}[base]
 	if list == nil {
-		list = []string{"Europe/London", "Europe/Berlin", "America/New_York", "America/Los_Angeles", "Asia/Kolkata", "Asia/Shanghai"}
+		list = []string{
+			"Europe/London", "Europe/Berlin", "America/New_York", "America/Los_Angeles", "Asia/Kolkata",
+			"Asia/Shanghai",
+		}
 	}
 	if ofBot != nil {
 		if _, name, err := when.Zone(ofBot.String()); err == nil && !slices.Contains(list, name) {

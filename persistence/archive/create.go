@@ -13,8 +13,8 @@ import (
 const partialSuffix = ".partial"
 
 // Create writes a file as one step: it has its name once fill has returned without an error and everything is on the
-// disk. Only its owner can read it. An existing file is replaced if force is set, and otherwise an error. A process that
-// is killed leaves a file whose name ends in ".partial"; the next Create of the same name replaces that.
+// disk. Only its owner can read it. An existing file is replaced if force is set, and otherwise an error. A process
+// that is killed leaves a file whose name ends in ".partial"; the next Create of the same name replaces that.
 func Create(path string, force bool, fill func(io.Writer) error) (err error) {
 	if _, err := os.Lstat(path); err == nil && !force {
 		return fmt.Errorf("%s exists already; --force replaces it", path)

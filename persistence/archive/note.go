@@ -19,8 +19,8 @@ type Note struct {
 	Restored time.Time `json:"restored"` // when it was put in place
 }
 
-// TakeNote reads the note in a state directory and removes it, so that it is read once; nil = there is none. A note that
-// cannot be removed is returned together with the error.
+// TakeNote reads the note in a state directory and removes it, so that it is read once; nil = there is none. A note
+// that cannot be removed is returned together with the error.
 func TakeNote(dir string) (*Note, error) {
 	path := filepath.Join(dir, NoteName)
 	raw, err := os.ReadFile(path)

@@ -11,8 +11,8 @@ import (
 // owner is an account that files are given to.
 type owner struct{ uid, gid int }
 
-// ownerOf returns the account that a directory, or the nearest one above it, belongs to; nil unless this process is root
-// and that is another account: only then would what it writes belong to somebody who is not the service.
+// ownerOf returns the account that a directory, or the nearest one above it, belongs to; nil unless this process is
+// root and that is another account: only then would what it writes belong to somebody who is not the service.
 func ownerOf(dir string) *owner {
 	if os.Geteuid() != 0 {
 		return nil

@@ -33,8 +33,8 @@ type move struct {
 // ErrBegun means that a restore is decided but not complete: Finish completes it.
 var ErrBegun = errors.New("the restore has begun, and the next start of the service or the next restore completes it")
 
-// Commit replaces what is there by the backup. A process that is killed before Commit, or at its beginning, has replaced
-// nothing; one that is killed later is completed by Finish.
+// Commit replaces what is there by the backup. A process that is killed before Commit, or at its beginning, has
+// replaced nothing; one that is killed later is completed by Finish.
 func (s *Staged) Commit() error {
 	moves, err := s.listMoves()
 	if err != nil {
@@ -85,8 +85,9 @@ func Finish(home string) (done bool, err error) {
 	return true, nil
 }
 
-// runPlan makes the renames that were not made yet. Both halves are in order: a file is moved aside before another one takes
-// its place, so a target that exists means that its rename is done; only its mode may still be the one of the rename.
+// runPlan makes the renames that were not made yet. Both halves are in order: a file is moved aside before
+// another one takes its place, so a target that exists means that its rename is done; only its mode may
+// still be the one of the rename.
 func (p plan) runPlan() error {
 	var dirs []string
 	for _, m := range p.Moves {
@@ -114,8 +115,8 @@ func (p plan) runPlan() error {
 	return nil
 }
 
-// renamePath makes the rename. A directory that nobody may write into cannot be moved to another one on Linux, because its
-// entry ".." changes; a model may have made its workspace so. Such a directory is made writable for it.
+// renamePath makes the rename. A directory that nobody may write into cannot be moved to another one on Linux, because
+// its entry ".." changes; a model may have made its workspace so. Such a directory is made writable for it.
 func (m move) renamePath() error {
 	err := os.Rename(m.From, m.To)
 	if m.Mode == 0 || !errors.Is(err, fs.ErrPermission) {

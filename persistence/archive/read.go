@@ -39,8 +39,8 @@ type visitor interface {
 	Link(name, target string) error
 }
 
-// readArchive reads an archive to its end and checks it against its manifest. The error is ErrDamaged if the archive is at
-// fault, and otherwise that of the visitor or of ctx.
+// readArchive reads an archive to its end and checks it against its manifest. The error is ErrDamaged if the archive is
+// at fault, and otherwise that of the visitor or of ctx.
 func readArchive(ctx context.Context, in io.Reader, visit visitor) (Manifest, error) {
 	r := &reader{ctx: ctx, visit: visit, seen: map[string]bool{}}
 	zip, err := gzip.NewReader(in)
@@ -121,8 +121,10 @@ func (r *reader) readHead() error {
 	case r.header.Format < 1:
 		return damagedError("%s names no format", headerName)
 	case r.header.Format != Format:
-		return fmt.Errorf("the backup has format %d, which this version does not know (it knows %d); restore it with version %s",
-			r.header.Format, Format, r.header.Version)
+		return fmt.Errorf(
+			"the backup has format %d, which this version does not know (it knows %d); restore it with version %s",
+			r.header.Format, Format, r.header.Version,
+		)
 	}
 	return r.visit.Begin(r.header)
 }
@@ -186,7 +188,12 @@ func (r *reader) readFile(name string, meta metaEntry, size int64) error {
 	if _, err := io.Copy(io.Discard, content); err != nil { // what the visitor did not want
 		return err
 	}
-	r.entries = append(r.entries, Entry{Name: name, Kind: kindRegular, Size: size, SHA256: hex.EncodeToString(sum.Sum(nil))})
+	r.entries = append(r.entries, Entry{
+		Name:   name,
+		Kind:   kindRegular,
+		Size:   size,
+		SHA256: hex.EncodeToString(sum.Sum(nil)),
+	})
 	return nil
 }
 

@@ -114,8 +114,8 @@ func (s *Staged) Occupied() ([]string, error) {
 // Replaced returns the name of the directories with what was there before, one in the directory of each part.
 func (s *Staged) Replaced() string { return replacedName + s.at.UTC().Format("20060102T150405Z") }
 
-// listMoves returns the renames that put the backup in place: first what is there is moved aside, then what is staged takes
-// its place.
+// listMoves returns the renames that put the backup in place: first what is there is moved aside, then
+// what is staged takes its place.
 func (s *Staged) listMoves() ([]move, error) {
 	var aside, in []move
 	for _, p := range s.places {
@@ -276,8 +276,8 @@ func (x *extraction) Link(name, target string) error {
 	return nil
 }
 
-// endExtraction gives the directories their modes and times, the innermost first, flushes them if all is well, and closes the
-// handles.
+// endExtraction gives the directories their modes and times, the innermost first, flushes them if all
+// is well, and closes the handles.
 func (x *extraction) endExtraction(well bool) error {
 	var errs []error
 	if well {
@@ -286,7 +286,9 @@ func (x *extraction) endExtraction(well bool) error {
 			if dir, err := root.Open(rest); err == nil {
 				errs = append(errs, dir.Sync(), dir.Close())
 			}
-			errs = append(errs, x.giveEntry(d.name), root.Chmod(rest, d.meta.Mode), root.Chtimes(rest, d.meta.Time, d.meta.Time))
+			errs = append(
+				errs, x.giveEntry(d.name), root.Chmod(rest, d.meta.Mode), root.Chtimes(rest, d.meta.Time, d.meta.Time),
+			)
 		}
 	}
 	for _, root := range x.roots {

@@ -44,7 +44,12 @@ func (w *Writer) writeDocument(name string, value any) error {
 		return err
 	}
 	head := &tar.Header{
-		Typeflag: tar.TypeReg, Name: name, Size: int64(len(raw)), Mode: 0o600, ModTime: w.manifest.Created, Format: tar.FormatPAX,
+		Typeflag: tar.TypeReg,
+		Name:     name,
+		Size:     int64(len(raw)),
+		Mode:     0o600,
+		ModTime:  w.manifest.Created,
+		Format:   tar.FormatPAX,
 	}
 	if err := w.tar.WriteHeader(head); err != nil {
 		return err
@@ -180,7 +185,8 @@ func (w *Writer) writeLink(root *os.Root, part Part, name string, info fs.FileIn
 	return w.tar.WriteHeader(head)
 }
 
-// writeOpened adds a file if it is still the one that info describes: a name may have become a pipe or a link meanwhile.
+// writeOpened adds a file if it is still the one that info describes: a name may have
+// become a pipe or a link meanwhile.
 func (w *Writer) writeOpened(root *os.Root, part Part, name string, info fs.FileInfo) error {
 	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -201,7 +207,11 @@ func (w *Writer) writeOpened(root *os.Root, part Part, name string, info fs.File
 
 func entryHeader(part Part, name string, kind byte, mode fs.FileMode, at time.Time) *tar.Header {
 	return &tar.Header{
-		Typeflag: kind, Name: path.Join(string(part), name), Mode: int64(mode.Perm()), ModTime: at.Truncate(time.Second), Format: tar.FormatPAX,
+		Typeflag: kind,
+		Name:     path.Join(string(part), name),
+		Mode:     int64(mode.Perm()),
+		ModTime:  at.Truncate(time.Second),
+		Format:   tar.FormatPAX,
 	}
 }
 

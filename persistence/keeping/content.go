@@ -16,8 +16,8 @@ import (
 // pieceSize is how much of a content is in memory at a time and in one row, in bytes.
 const pieceSize = 128 << 10
 
-// storePieces reads a content piece by piece and passes each piece to store with its index. The last piece, which may be
-// empty, is passed with the hash of the whole content, the others with "". A piece must not be used after store
+// storePieces reads a content piece by piece and passes each piece to store with its index. The last piece, which may
+// be empty, is passed with the hash of the whole content, the others with "". A piece must not be used after store
 // returns. An error of the reader is returned unchanged.
 func storePieces(content io.Reader, store func(n int64, piece []byte, whole string) error) (blob.Ref, error) {
 	sum, ref := sha256.New(), blob.Ref{}
@@ -57,7 +57,9 @@ func Put(ctx context.Context, session string, content io.Reader, u Upload) (blob
 	if session == "" {
 		return blob.Ref{}, errors.New("store file: no session")
 	}
-	ref, err := storePieces(content, func(n int64, piece []byte, whole string) error { return u.Add(ctx, n, piece, whole) })
+	ref, err := storePieces(content, func(n int64, piece []byte, whole string) error {
+		return u.Add(ctx, n, piece, whole)
+	})
 	if err == nil {
 		return ref, nil
 	}

@@ -224,6 +224,8 @@ func (t *try) look(ctx context.Context, w *write) (made bool, err error) {
 func (s *Store) doubt(err error) error {
 	return &keeping.Unavailable{
 		Path: s.where, Op: "commit", Err: err,
-		Reason: reason.Plain("the connection to the server was lost while a change was being stored; it may have been stored"),
+		Reason: reason.Plain(
+			"the connection to the server was lost while a change was being stored; it may have been stored",
+		),
 	}
 }

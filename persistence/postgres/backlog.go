@@ -12,10 +12,12 @@ import (
 const (
 	backlogColumns = `seq, channel, bot, id, source, session, express, NULL::bytea AS raw, at, attempts, problem`
 	backlogQuery   = `SELECT ` + arrivalColumns + ` FROM (
-SELECT ` + backlogColumns + ` FROM inbox WHERE state = 'waiting' AND NOT express AND session <> '' AND channel = $1 AND bot = $2
+SELECT ` + backlogColumns +
+		` FROM inbox WHERE state = 'waiting' AND NOT express AND session <> '' AND channel = $1 AND bot = $2
 	AND seq > $3
 UNION ALL
-SELECT ` + backlogColumns + ` FROM inbox WHERE state = 'waiting' AND (express OR session = '') AND channel = $1 AND bot = $2
+SELECT ` + backlogColumns +
+		` FROM inbox WHERE state = 'waiting' AND (express OR session = '') AND channel = $1 AND bot = $2
 	AND seq > $3
 ) AS waiting ORDER BY seq LIMIT $4`
 )

@@ -15,9 +15,11 @@ const (
 	ownersQuery      = `SELECT scope FROM vector_owner WHERE kind = $1 ORDER BY scope`
 	ownerQuery       = `SELECT version FROM vector_owner WHERE kind = $1 AND scope = $2`
 	entryHashesQuery = `SELECT key, hash FROM vector_entry WHERE kind = $1 AND scope = $2`
-	entriesQuery     = `SELECT id, vector FROM vector_entry WHERE kind = $1 AND scope = $2 AND id > $3 ORDER BY id LIMIT $4`
-	someQuery        = `SELECT id, vector FROM vector_entry WHERE id = ANY($1::bigint[]) AND kind = $2 AND scope = $3 ORDER BY id`
-	namedQuery       = `SELECT id, key, payload FROM vector_entry WHERE id = ANY($1::bigint[]) AND kind = $2 AND scope = $3`
+	entriesQuery     = `SELECT id, vector FROM vector_entry WHERE kind = $1 AND scope = $2 AND id > $3 ORDER ` +
+		`BY id LIMIT $4`
+	someQuery = `SELECT id, vector FROM vector_entry WHERE id = ANY($1::bigint[]) AND kind = $2 AND scope = ` +
+		`$3 ORDER BY id`
+	namedQuery = `SELECT id, key, payload FROM vector_entry WHERE id = ANY($1::bigint[]) AND kind = $2 AND scope = $3`
 
 	// touchOwner locks the owner, so that its entries are changed by one transaction at a time.
 	touchOwner = `INSERT INTO vector_owner (kind, scope, version) VALUES ($1, $2, nextval('vector_version'))

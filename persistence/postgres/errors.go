@@ -52,7 +52,8 @@ const (
 func fateOf(err error) fate {
 	code := codeOf(err)
 	switch {
-	case code == codeStale, code == serializationFailure, code == deadlockDetected, code == uniqueViolation, code == lockNotAvailable:
+	case code == codeStale, code == serializationFailure,
+		code == deadlockDetected, code == uniqueViolation, code == lockNotAvailable:
 		return again
 	case code == readOnlyServer:
 		return away
@@ -86,7 +87,8 @@ func isConnectError(err error) bool {
 func isLost(err error) bool {
 	var network net.Error
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed) ||
+		errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &network)
 }
 

@@ -12,20 +12,22 @@ import (
 	"github.com/zephbot/zephbot/bot/state"
 )
 
-// This file sends the Changes of a process in groups: one transaction for all that wait while the groups before them are
-// on their way. The server spends most of a small transaction on its beginning, its commit and on waking up, so that a
-// group costs little more than a Change.
+// This file sends the Changes of a process in groups: one transaction for all that wait while the groups before them
+// are on their way. The server spends most of a small transaction on its beginning, its commit and on waking up, so
+// that a group costs little more than a Change.
 //
-// A small group is decided on what is remembered and takes one round trip. If that is out of date for one of its Changes,
-// the transaction is undone. Then, and if the group is large, its rows are first locked and read, for all Changes at once.
+// A small group is decided on what is remembered and takes one round trip. If that is out of date for one of
+// its Changes, the transaction is undone. Then, and if the group is large, its rows are first locked and
+// read, for all Changes at once.
 
 const (
 	// groupSize bounds the Changes of one transaction.
 	groupSize = 64
-	// groupsAtOnce is how many groups are on their way at most, so that one that waits for a lock does not stop all others.
+	// groupsAtOnce is how many groups are on their way at most, so that one that waits for a
+	// lock does not stop all others.
 	groupsAtOnce = 2
-	// smallGroup is how many Changes are decided on what is remembered. For more, reading costs the server less than checking
-	// each, and some are likely to be out of date where other processes change the same sessions.
+	// smallGroup is how many Changes are decided on what is remembered. For more, reading costs the server less than
+	// checking each, and some are likely to be out of date where other processes change the same sessions.
 	smallGroup = 8
 )
 
@@ -181,7 +183,9 @@ func keysOf(n *state.Needs) []any {
 	addKeys(&keys, n.Arrived, func(key state.ArrivalKey) any {
 		return state.ArrivalKey{Channel: clean(key.Channel), Bot: clean(key.Bot), ID: clean(key.ID)}
 	})
-	addKeys(&keys, n.Facts, func(key state.FactKey) any { return state.FactKey{Bucket: clean(key.Bucket), Key: clean(key.Key)} })
+	addKeys(&keys, n.Facts, func(key state.FactKey) any {
+		return state.FactKey{Bucket: clean(key.Bucket), Key: clean(key.Key)}
+	})
 	addKeys(&keys, n.Keys, func(key string) any { return nameKey(clean(key)) })
 	addKeys(&keys, n.Asked, func(id string) any { return questionKey(clean(id)) })
 	addKeys(&keys, n.Shorts, func(name state.ShortName) any { return chatKey(clean(name.Place.ChatKey())) })
@@ -270,8 +274,8 @@ func buildStatements(group []*member) []*member {
 	})
 }
 
-// makeLocked makes Changes with their rows locked. If the server undoes the transaction because of one of them, that one
-// is answered, and the others are returned.
+// makeLocked makes Changes with their rows locked. If the server undoes the transaction because of one of them, that
+// one is answered, and the others are returned.
 func (g *groups) makeLocked(ctx context.Context, group []*member) (left []*member) {
 	s := g.store
 	for _, m := range group {

@@ -61,8 +61,8 @@ const (
 	// freeLanes frees leases of processes that no longer exist and cannot store anything any more.
 	freeLanes = `UPDATE lane SET owner = '', until = 0, version = version + 1
 	WHERE owner <> '' AND owner <> $1 AND NOT EXISTS (SELECT 1 FROM process WHERE id = lane.owner)`
-	// freeLeaders frees what such processes lead, and the locks that they held; see bot.LeaderBucket. A burial does that
-	// too, but a database that was restored names processes that nobody buries.
+	// freeLeaders frees what such processes lead, and the locks that they held; see bot.LeaderBucket. A burial does
+	// that too, but a database that was restored names processes that nobody buries.
 	freeLeaders = `DELETE FROM fact WHERE bucket = 'leader' AND value <> convert_to($1, 'UTF8')
 	AND NOT EXISTS (SELECT 1 FROM process WHERE convert_to(id, 'UTF8') = fact.value)`
 )

@@ -9,7 +9,8 @@ import (
 
 const (
 	// lockBalances locks accounts in their order and reads them.
-	lockBalances = `SELECT at_scope, at_unit, at_span, taken, held FROM balances($1, $2::text[], $3::text[], $4::text[])`
+	lockBalances = `SELECT at_scope, at_unit, at_span, taken, held FROM balances($1, $2::text[], ` +
+		`$3::text[], $4::text[])`
 	chargedQuery = `SELECT key FROM charge WHERE key = ANY($1::text[])`
 
 	// chargeHolds charges what a dead process had set aside.
@@ -25,8 +26,8 @@ const (
 	lockSpent = `SELECT lock_accounts($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])`
 )
 
-// lockTogether adds a statement that locks the accounts to which several decided Changes are held, in their order and by
-// what these ask for together: each of them alone may ask for so little that it shares a lock.
+// lockTogether adds a statement that locks the accounts to which several decided Changes are held, in their order and
+// by what these ask for together: each of them alone may ask for so little that it shares a lock.
 func lockTogether(b *batch, group []*member) {
 	asked := map[state.Account]int64{}
 	for _, m := range group {
@@ -98,7 +99,10 @@ func (w *write) setAside() {
 	ns := []int64{}
 	if l.Owner != "" {
 		for _, a := range w.result.Asides {
-			scopes, units, days, ns = append(scopes, a.Scope), append(units, a.Unit), append(days, a.Day), append(ns, a.N)
+			scopes = append(scopes, a.Scope)
+			units = append(units, a.Unit)
+			days = append(days, a.Day)
+			ns = append(ns, a.N)
 		}
 	}
 	accounts := [3][]string{{}, {}, {}}
@@ -117,5 +121,8 @@ func (w *write) setAside() {
 	if l.Owner == "" && len(limits) == 0 {
 		return
 	}
-	w.money.do(setAside, l.Holder, l.Owner, l.Turn, scopes, units, days, ns, accounts[0], accounts[1], accounts[2], limits, charged)
+	w.money.do(
+		setAside, l.Holder, l.Owner, l.Turn, scopes, units, days,
+		ns, accounts[0], accounts[1], accounts[2], limits, charged,
+	)
 }

@@ -129,7 +129,15 @@ func (l *loading) loadQuestions() {
 			l.read(see(m.write), lockOpen, n.OpenOf)
 		}
 		for _, name := range n.Shorts {
-			l.read(see(m.write), named, name.Short, name.Place.Channel, name.Place.Bot, name.Place.Surface, name.Place.Chat)
+			l.read(
+				see(m.write),
+				named,
+				name.Short,
+				name.Place.Channel,
+				name.Place.Bot,
+				name.Place.Surface,
+				name.Place.Chat,
+			)
 		}
 	}
 }

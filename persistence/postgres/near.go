@@ -16,8 +16,8 @@ import (
 
 // With the extension pgvector, the server compares vectors. Column near of vector_entry repeats column vector in the
 // extension's type. It is not part of the schema, because the extension can come later, or go: DROP EXTENSION … CASCADE
-// removes it, and nothing is lost. near is NULL in what was stored without it; a trigger makes it NULL if a program that
-// does not know it replaces the vector.
+// removes it, and nothing is lost. near is NULL in what was stored without it; a trigger makes it NULL if a program
+// that does not know it replaces the vector.
 const (
 	nearQuery = `SELECT to_regtype('vector') IS NOT NULL,
 	EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'vector'),
@@ -33,16 +33,18 @@ CREATE TRIGGER vector_entry_far BEFORE UPDATE OF vector ON vector_entry FOR EACH
 WHEN (NEW.vector IS DISTINCT FROM OLD.vector AND NEW.near IS NOT DISTINCT FROM OLD.near) EXECUTE FUNCTION vector_entry_far();
 CREATE INDEX IF NOT EXISTS vector_entry_far ON vector_entry (kind, scope, id) WHERE near IS NULL`
 
-	// nearestQuery answers with the id 0 only if column near is not complete. <#> is the negative inner product, which is
-	// the negative cosine, because vectors have length 1; unlike a distance by angle, it is 0 for one without direction. The
-	// query is converted in a subquery, as that is done once and not for each vector, which takes 15 times as long.
+	// nearestQuery answers with the id 0 only if column near is not complete. <#> is the negative inner
+	// product, which is the negative cosine, because vectors have length 1; unlike a distance by angle, it is 0
+	// for one without direction. The query is converted in a subquery, as that is done once and not for each
+	// vector, which takes 15 times as long.
 	nearestQuery = `WITH far AS MATERIALIZED
 	(SELECT EXISTS (SELECT 1 FROM vector_entry WHERE kind = $1 AND scope = $2 AND near IS NULL) AS any)
 (SELECT id, -(near <#> (SELECT $3::real[]::vector OFFSET 0)) FROM vector_entry
 WHERE kind = $1 AND scope = $2 AND near IS NOT NULL AND NOT (SELECT far.any FROM far)
 ORDER BY near <#> (SELECT $3::real[]::vector OFFSET 0), id LIMIT $4)
 UNION ALL SELECT 0, 0 FROM far WHERE far.any`
-	farQuery   = `SELECT id, vector FROM vector_entry WHERE kind = $1 AND scope = $2 AND near IS NULL ORDER BY id LIMIT $3`
+	farQuery = `SELECT id, vector FROM vector_entry WHERE kind = $1 AND scope = $2 AND near IS NULL ORDER ` +
+		`BY id LIMIT $3`
 	holdOwner  = `SELECT 1 FROM vector_owner WHERE kind = $1 AND scope = $2 FOR UPDATE`
 	nearEntry  = `UPDATE vector_entry SET near = $3::real[]::vector WHERE id = $1 AND vector = $2`
 	upsertNear = `INSERT INTO vector_entry (kind, scope, key, hash, payload, vector, near) VALUES ($1, $2, $3, $4, $5, $6, $7::real[]::vector)
@@ -146,7 +148,8 @@ func (s *Store) sayNear(able bool, err error) {
 	case able:
 		text = "vectors are compared by the server, with pgvector"
 	case codeOf(err) == insufficientPrivilege:
-		text = "vectors are compared by this process: the user of database.url may not set up pgvector, which the server " +
+		text = "vectors are compared by this process: the user of database.url may not set up pgvector, " +
+			"which the server " +
 			"has; as a superuser, run CREATE EXTENSION vector in this database"
 		level = zerolog.WarnLevel
 	case err != nil:

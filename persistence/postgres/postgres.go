@@ -2,9 +2,9 @@
 //
 // A Change usually takes one round trip to the server: the store remembers the lanes that it read and wrote, decides in
 // memory, and sends all statements of the Change together, in one transaction with other Changes that wait meanwhile.
-// Each statement checks its assumptions. If one does not hold, nothing of its Change is changed, and it is decided again
-// with the rows locked, in a transaction of its own. The transitions
-// themselves are in bot/state, as for every store.
+// Each statement checks its assumptions. If one does not hold, nothing of its Change is changed, and it is
+// decided again with the rows locked, in a transaction of its own. The transitions themselves are in
+// bot/state, as for every store.
 package postgres
 
 import (

@@ -15,7 +15,8 @@ const (
 	// freeLane takes a lane from its holder, as a move does.
 	freeLane   = `UPDATE lane SET fence = fence + 1, owner = '', until = 0, version = version + 1 WHERE session = $1`
 	endJournal = `DELETE FROM journal WHERE session = $1`
-	// moveSum is one statement, and adds only what it deletes: of two processes that move a sum, the second finds nothing.
+	// moveSum is one statement, and adds only what it deletes: of two processes that move a
+	// sum, the second finds nothing.
 	moveSum = `WITH gone AS (DELETE FROM usage WHERE day = $2 AND scope = $3 AND unit = $4 RETURNING day, unit, n)
 INSERT INTO usage (day, scope, unit, n) SELECT day, $1, unit, n FROM gone
 ON CONFLICT (day, scope, unit) DO UPDATE SET n = usage.n + excluded.n`

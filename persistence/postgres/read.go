@@ -79,11 +79,14 @@ func text[K ~string](row row) (K, error) {
 	return K(value), err
 }
 
-const stopsQuery = `SELECT session, turn FROM lane WHERE owner <> '' AND owner = $1 AND turn <> '' AND stop = turn ORDER BY session`
+const stopsQuery = `SELECT session, turn FROM lane WHERE owner <> '' AND owner = $1 AND turn <> '' AND stop = turn ` +
+	`ORDER BY session`
 
 // Stops implements bot.Reader.
 func (r *reader) Stops(ctx context.Context, owner string) ([]bot.Stop, error) {
-	stops, err := list(ctx, r, func(row row) (s bot.Stop, err error) { return s, row.Scan((*string)(&s.Session), &s.Turn) }, stopsQuery, owner)
+	stops, err := list(ctx, r, func(row row) (s bot.Stop, err error) {
+		return s, row.Scan((*string)(&s.Session), &s.Turn)
+	}, stopsQuery, owner)
 	return stops, r.problem("list turns to stop", err)
 }
 

@@ -89,6 +89,7 @@ const (
 	insertFact    = `INSERT INTO fact (bucket, key, value, expires) VALUES ($1, $2, $3, $4)`
 	insertCharges = `INSERT INTO charge (key, scope, unit, day, n)
 	SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[]) ON CONFLICT (key) DO NOTHING`
-	setAside      = `SELECT put_aside($1, $2, $3, $4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::bigint[])`
+	setAside = `SELECT put_aside($1, $2, $3, $4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[], ` +
+		`$9::text[], $10::text[], $11::bigint[], $12::bigint[])`
 	resetOverflow = `DELETE FROM tool_overflow WHERE session = $1`
 )

@@ -12,8 +12,8 @@ import (
 	"github.com/zephbot/zephbot/bot/privacy/table"
 )
 
-// The queries of this file are put together from what is known of tables (bot/privacy/table). They walk over whole tables,
-// which is what they are for: a person is looked for everywhere, once in years.
+// The queries of this file are put together from what is known of tables (bot/privacy/table). They walk over whole
+// tables, which is what they are for: a person is looked for everywhere, once in years.
 
 const tablesQuery = `SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename`
 

@@ -50,12 +50,18 @@ func (w *write) checked() bool {
 
 func (w *write) newWorld() *state.World {
 	return &state.World{
-		Lanes: map[bot.SessionKey]bot.Lane{}, Arrivals: map[int64]state.Arrival{},
+		Lanes:     map[bot.SessionKey]bot.Lane{},
+		Arrivals:  map[int64]state.Arrival{},
 		Arrived:   map[state.ArrivalKey]int64{},
 		Questions: map[string]state.Question{},
-		Rows:      map[int64]state.Delivery{}, Keys: map[string]int64{}, Facts: map[state.FactKey]bot.Fact{}, Numbers: numbers(w.needs),
-		Accounts: map[state.Account]state.Balance{}, Charged: map[string]bool{},
-		Self: w.me.id, Senders: map[string]string{},
+		Rows:      map[int64]state.Delivery{},
+		Keys:      map[string]int64{},
+		Facts:     map[state.FactKey]bot.Fact{},
+		Numbers:   numbers(w.needs),
+		Accounts:  map[state.Account]state.Balance{},
+		Charged:   map[string]bool{},
+		Self:      w.me.id,
+		Senders:   map[string]string{},
 	}
 }
 

@@ -117,8 +117,10 @@ func (m *memory) Take(ctx context.Context, id string, takes []quota.Take, expire
 		return counts, denied, nil
 	}
 	for i, t := range takes {
-		counts[i] = m.valueOf(t.Key, now) + t.N                                                           // read again: two takes can name one counter
-		m.setCounter(t.Key, counted{n: counts[i], until: expiryOf(t, expire).Truncate(time.Second)}, now) // the resolution of a server
+		// read again: two takes can name one counter
+		counts[i] = m.valueOf(t.Key, now) + t.N
+		// the resolution of a server
+		m.setCounter(t.Key, counted{n: counts[i], until: expiryOf(t, expire).Truncate(time.Second)}, now)
 	}
 	m.ids[id] = expire.Truncate(time.Second)
 	return counts, -1, nil

@@ -11,9 +11,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// metServers records the servers that this process has been connected to, by the id that each run of a server has. A new run
-// can have old counters: a promoted replica lacks what had not reached it, a restarted server has what it last saved.
-// Safe for concurrent use.
+// metServers records the servers that this process has been connected to, by the id that each run of a server has. A
+// new run can have old counters: a promoted replica lacks what had not reached it, a restarted server has what it last
+// saved. Safe for concurrent use.
 type metServers struct {
 	log   zerolog.Logger
 	count atomic.Int64
@@ -28,8 +28,8 @@ const unnamedEvery = 10 * time.Second
 
 func newMet(log zerolog.Logger) *metServers { return &metServers{log: log, runs: map[string]bool{}} }
 
-// identifyServer identifies the server of a new connection before anything else is sent through it. Each connection to a
-// server that does not report its id (a user without INFO, some hosted services) counts as one to a new server.
+// identifyServer identifies the server of a new connection before anything else is sent through it. Each connection to
+// a server that does not report its id (a user without INFO, some hosted services) counts as one to a new server.
 func (m *metServers) identifyServer(ctx context.Context, conn *goredis.Conn) error {
 	text, err := conn.Info(ctx).Result()
 	run := infoField(text, "run_id")

@@ -80,7 +80,9 @@ func expiryOf(t quota.Take, expire time.Time) time.Time {
 func asideKey(key string) string { return tag + key + "/aside" }
 
 // Reserve implements quota.Counter.
-func (s *server) Reserve(ctx context.Context, id string, takes []quota.Take, hold quota.Hold, expire time.Time) (quota.Room, error) {
+func (s *server) Reserve(
+	ctx context.Context, id string, takes []quota.Take, hold quota.Hold, expire time.Time,
+) (quota.Room, error) {
 	names := make([]string, 0, 2*len(takes))
 	args := []any{id, hold.Now.UnixMilli(), hold.Until.UnixMilli()}
 	for _, t := range takes {
@@ -129,7 +131,9 @@ type held struct {
 }
 
 // Reserve implements quota.Counter.
-func (m *memory) Reserve(ctx context.Context, id string, takes []quota.Take, hold quota.Hold, expire time.Time) (quota.Room, error) {
+func (m *memory) Reserve(
+	ctx context.Context, id string, takes []quota.Take, hold quota.Hold, expire time.Time,
+) (quota.Room, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now, err := m.beginOp(ctx)
@@ -206,7 +210,10 @@ func (m *memory) Settle(ctx context.Context, id, name string, takes []quota.Take
 		if !seen {
 			delete(m.aside[t.Key].ids, id)
 			if t.N > 0 {
-				m.setCounter(t.Key, counted{n: m.valueOf(t.Key, now) + t.N, until: expiryOf(t, expire).Truncate(time.Second)}, now)
+				m.setCounter(t.Key, counted{
+					n:     m.valueOf(t.Key, now) + t.N,
+					until: expiryOf(t, expire).Truncate(time.Second),
+				}, now)
 			}
 		}
 		counts[i] = m.valueOf(t.Key, now)

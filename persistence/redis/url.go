@@ -65,7 +65,8 @@ func parseURLs(opts Options) (*goredis.UniversalOptions, error) {
 
 func unknownScheme(u *url.URL) error {
 	return fmt.Errorf(
-		"redis.url: unknown scheme %q: want redis, rediss, unix, redis+cluster, rediss+cluster, redis+sentinel or rediss+sentinel",
+		"redis.url: unknown scheme %q: want redis, rediss, unix, redis+cluster, rediss+cluster, redis+sentinel or "+
+			"rediss+sentinel",
 		u.Scheme)
 }
 
@@ -74,7 +75,8 @@ func parseSingle(u *url.URL, raw string) (*goredis.UniversalOptions, error) {
 	o, err := goredis.ParseURL(raw)
 	if err != nil || (o.TLSConfig != nil && o.TLSConfig.InsecureSkipVerify) {
 		return nil, fmt.Errorf(
-			"redis.url (scheme %q, host %q) is not understood: want redis://host:6379/0, rediss://… or unix:///path/to/socket",
+			"redis.url (scheme %q, host %q) is not understood: want redis://host:6379/0, rediss://… or "+
+				"unix:///path/to/socket",
 			u.Scheme, u.Host)
 	}
 	return &goredis.UniversalOptions{Addrs: []string{o.Addr}, Username: o.Username, Password: o.Password, DB: o.DB}, nil
@@ -82,9 +84,15 @@ func parseSingle(u *url.URL, raw string) (*goredis.UniversalOptions, error) {
 
 func parseCluster(u *url.URL) (*goredis.UniversalOptions, error) {
 	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
-		return nil, errors.New("redis.url: a cluster URL ends with its hosts: a cluster has one database and no settings here")
+		return nil, errors.New(
+			"redis.url: a cluster URL ends with its hosts: a cluster has one database and no settings here",
+		)
 	}
-	o := &goredis.UniversalOptions{Addrs: splitHosts(u.Host, defaultPort), Username: u.User.Username(), IsClusterMode: true}
+	o := &goredis.UniversalOptions{
+		Addrs:         splitHosts(u.Host, defaultPort),
+		Username:      u.User.Username(),
+		IsClusterMode: true,
+	}
 	o.Password, _ = u.User.Password()
 	return o, nil
 }
@@ -92,21 +100,27 @@ func parseCluster(u *url.URL) (*goredis.UniversalOptions, error) {
 func parseSentinel(u *url.URL) (*goredis.UniversalOptions, error) {
 	name, database, _ := strings.Cut(strings.Trim(u.Path, "/"), "/")
 	if name == "" {
-		return nil, errors.New("redis.url: a sentinel URL names its master: redis+sentinel://host:26379,host2:26379/mymaster")
+		return nil, errors.New(
+			"redis.url: a sentinel URL names its master: redis+sentinel://host:26379,host2:26379/mymaster",
+		)
 	}
 	o := &goredis.UniversalOptions{Addrs: splitHosts(u.Host, sentinels), Username: u.User.Username(), MasterName: name}
 	o.Password, _ = u.User.Password()
 	if database != "" {
 		n, err := strconv.ParseUint(database, 10, 16)
 		if err != nil {
-			return nil, errors.New("redis.url: the database of a sentinel URL is a number: redis+sentinel://host:26379/mymaster/1")
+			return nil, errors.New(
+				"redis.url: the database of a sentinel URL is a number: redis+sentinel://host:26379/mymaster/1",
+			)
 		}
 		o.DB = int(n)
 	}
 	query := u.Query()
 	for key := range query {
 		if key != "sentinel_username" && key != "sentinel_password" {
-			return nil, fmt.Errorf("redis.url: unknown setting %q: a sentinel URL has sentinel_username and sentinel_password", key)
+			return nil, fmt.Errorf(
+				"redis.url: unknown setting %q: a sentinel URL has sentinel_username and sentinel_password", key,
+			)
 		}
 	}
 	o.SentinelUsername, o.SentinelPassword = query.Get("sentinel_username"), query.Get("sentinel_password")
@@ -124,8 +138,8 @@ func splitHosts(list, port string) []string {
 	return addresses
 }
 
-// configureTLS returns the TLS configuration, or nil without TLS. The name in the server's certificate must be the host of
-// the connection.
+// configureTLS returns the TLS configuration, or nil without TLS. The name in the server's certificate must
+// be the host of the connection.
 func configureTLS(opts Options, on bool) (*tls.Config, error) {
 	if !on {
 		files := map[string]string{"ca_file": opts.CAFile, "cert_file": opts.CertFile, "key_file": opts.KeyFile}

@@ -14,14 +14,19 @@ const backlogColumns = `seq, channel, bot, id, source, session, express, NULL AS
 // backlogQuery reads each kind of waiting arrivals by its own partial index; the planner would rather walk the table by
 // seq when it knows nothing of it.
 const backlogQuery = `SELECT ` + arrivalColumns + ` FROM (
-SELECT ` + backlogColumns + ` FROM inbox INDEXED BY inbox_lane WHERE state = 'waiting' AND express = 0 AND session <> '' AND ` + ofBot + ` AND +seq > ?
+SELECT ` + backlogColumns +
+	` FROM inbox INDEXED BY inbox_lane WHERE state = 'waiting' AND express = 0 AND session <> '' AND ` +
+	ofBot + ` AND +seq > ?
 UNION ALL
-SELECT ` + backlogColumns + ` FROM inbox WHERE state = 'waiting' AND (express = 1 OR session = '') AND ` + ofBot + ` AND +seq > ?
+SELECT ` + backlogColumns +
+	` FROM inbox WHERE state = 'waiting' AND (express = 1 OR session = '') AND ` + ofBot + ` AND +seq > ?
 ) ORDER BY seq LIMIT CAST(? AS INTEGER)`
 
 // Backlog implements bot.Inspector.
 func (r *reader) Backlog(ctx context.Context, channel, botID string, after int64, limit int) ([]bot.Arrival, error) {
-	arrivals, err := listRows(ctx, r.q, scanArrival, backlogQuery, channel, botID, after, channel, botID, after, atMost(limit))
+	arrivals, err := listRows(
+		ctx, r.q, scanArrival, backlogQuery, channel, botID, after, channel, botID, after, atMost(limit),
+	)
 	return arrivals, r.wrapProblem("list waiting arrivals", err)
 }
 

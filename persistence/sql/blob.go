@@ -106,7 +106,9 @@ func (u *upload) Abandon(ctx context.Context) error {
 	if u.id == 0 {
 		return nil
 	}
-	return u.store.runMaintenance(ctx, func(ctx context.Context, q *queries) error { return u.store.dropBlob(ctx, q, u.id) })
+	return u.store.runMaintenance(ctx, func(ctx context.Context, q *queries) error {
+		return u.store.dropBlob(ctx, q, u.id)
+	})
 }
 
 // findNumber reads the number that a query returns.
@@ -135,7 +137,9 @@ func (s *Store) dropBlob(ctx context.Context, q *queries, id int64) error {
 	if err != nil || !found {
 		return err
 	}
-	return errors.Join(q.execOne(ctx, deletePieces, id), q.execOne(ctx, deleteBlob, id), q.execOne(ctx, addBlobBytes, -size))
+	return errors.Join(
+		q.execOne(ctx, deletePieces, id), q.execOne(ctx, deleteBlob, id), q.execOne(ctx, addBlobBytes, -size),
+	)
 }
 
 // dropRef removes a content from a session, and deletes it if no other session has it.

@@ -66,7 +66,8 @@ func openCodeIndex(ctx context.Context, path string) (*CodeIndex, error) {
 	where := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
 	// What a power failure takes is read again.
 	where.RawQuery = url.Values{"_txlock": {"immediate"}, "_pragma": {
-		"busy_timeout(" + busyTimeout + ")", "journal_mode(WAL)", "synchronous(NORMAL)", "cache_size(" + readCache + ")", "secure_delete(1)",
+		"busy_timeout(" + busyTimeout + ")", "journal_mode(WAL)",
+		"synchronous(NORMAL)", "cache_size(" + readCache + ")", "secure_delete(1)",
 	}}.Encode()
 	db, err := sql.Open("sqlite", where.String())
 	if err != nil {
@@ -116,7 +117,9 @@ func (c *CodeIndex) Load(ctx context.Context, root string, see func(code.Stored)
 	for rows.Next() {
 		var s code.Stored
 		var hash []byte
-		if err := rows.Scan(&s.Path, &s.Stamp.Size, &s.Stamp.Modified, &s.Stamp.Changed, &hash, &s.Outline); err != nil {
+		if err := rows.Scan(
+			&s.Path, &s.Stamp.Size, &s.Stamp.Modified, &s.Stamp.Changed, &hash, &s.Outline,
+		); err != nil {
 			return fmt.Errorf("load the code index: %w", err)
 		}
 		s.Hash = string(hash)
@@ -158,7 +161,9 @@ func saveCode(ctx context.Context, tx *sql.Tx, root string, s *code.Stored) erro
 		_, err := tx.ExecContext(ctx, touchCode, stamp.Size, stamp.Modified, stamp.Changed, root, s.Path)
 		return err
 	}
-	_, err := tx.ExecContext(ctx, saveCodeFile, root, s.Path, stamp.Size, stamp.Modified, stamp.Changed, []byte(s.Hash), s.Outline)
+	_, err := tx.ExecContext(
+		ctx, saveCodeFile, root, s.Path, stamp.Size, stamp.Modified, stamp.Changed, []byte(s.Hash), s.Outline,
+	)
 	return err
 }
 

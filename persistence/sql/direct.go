@@ -37,8 +37,8 @@ func openDirect(dsn string) (*direct, error) {
 	return &direct{conn: conn, stmts: map[string]statement{}}, nil
 }
 
-// dataVersion returns a number that changes when a commit has changed the database, through this connection or another. It
-// runs no statement. Commits of others count from the next transaction on.
+// dataVersion returns a number that changes when a commit has changed the database, through this connection or another.
+// It runs no statement. Commits of others count from the next transaction on.
 func (d *direct) dataVersion() (uint32, error) {
 	file, ok := d.conn.(sqlite.FileControl)
 	if !ok {

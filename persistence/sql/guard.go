@@ -62,8 +62,10 @@ func (g *guard) openMark(ctx context.Context, q *queries) error {
 	}
 	if g.mark, err = os.OpenFile(g.path+markSuffix, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return &Unavailable{
-			Path: g.path + markSuffix, Op: "open",
-			Reason: reason.Plain("the high-water mark cannot be written; check the directory and its permissions"), Err: err,
+			Path:   g.path + markSuffix,
+			Op:     "open",
+			Reason: reason.Plain("the high-water mark cannot be written; check the directory and its permissions"),
+			Err:    err,
 		}
 	}
 	g.storeMark()
@@ -89,9 +91,13 @@ func (g *guard) recountCommits(ctx context.Context, q *queries) error {
 }
 
 func (g *guard) missingError(what string) *Unavailable {
-	return &Unavailable{Path: g.path, Op: "open", Reason: reason.Plain(what + ": its file or the one ending in -wal was removed, " +
-		"emptied or replaced. Put the files back, or restore a backup; to continue with what is there, " +
-		"knowing that messages may be lost, remove the file ending in " + markSuffix)}
+	return &Unavailable{
+		Path: g.path,
+		Op:   "open",
+		Reason: reason.Plain(what + ": its file or the one ending in -wal was removed, " +
+			"emptied or replaced. Put the files back, or restore a backup; to continue with what is there, " +
+			"knowing that messages may be lost, remove the file ending in " + markSuffix),
+	}
 }
 
 // checkFiles checks the files of the database before a commit. It costs three system calls.
@@ -128,7 +134,8 @@ func (g *guard) checkFiles() error {
 	return nil
 }
 
-// forgetFiles resets the guard for a new connection: SQLite may have removed and recreated the files next to the database.
+// forgetFiles resets the guard for a new connection: SQLite may have removed and recreated
+// the files next to the database.
 func (g *guard) forgetFiles() {
 	delete(g.seen, "-wal")
 	delete(g.seen, "-shm")

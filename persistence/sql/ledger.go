@@ -18,8 +18,8 @@ const (
 	ON day = days.value AND scope = ?2 AND unit = ?3 GROUP BY holder`
 	chargedQuery = `SELECT key FROM charge WHERE key = ?`
 
-	// setHolds replaces what a holder has set aside; its last parameter is a list of rows in JSON. What it does not list,
-	// the holder has never had.
+	// setHolds replaces what a holder has set aside; its last parameter is a list of rows in JSON. What it does not
+	// list, the holder has never had.
 	setHolds = `INSERT INTO hold (holder, owner, turn, scope, unit, day, n)
 SELECT ?1, ?2, ?3, value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?4) WHERE true
 ON CONFLICT (holder, scope, unit, day) DO UPDATE SET n = excluded.n`
@@ -76,7 +76,9 @@ func (m *memory) accountOf(ctx context.Context, q *queries, of state.Account) (*
 		return nil, fmt.Errorf("name days: %w", err)
 	}
 	a := &account{held: map[string]int64{}}
-	if _, err := q.queryOne(ctx, func(scan scanner) error { return scan(&a.taken) }, takenQuery, string(days), of.Scope, of.Unit); err != nil {
+	if _, err := q.queryOne(
+		ctx, func(scan scanner) error { return scan(&a.taken) }, takenQuery, string(days), of.Scope, of.Unit,
+	); err != nil {
 		return nil, fmt.Errorf("add charges up: %w", err)
 	}
 	err = q.queryEach(ctx, func(scan scanner) error {

@@ -23,12 +23,13 @@ WHERE state = 'pending' AND short = ? AND ` + ofBot + ` AND surface = ? AND COAL
 	oldFactQuery = `SELECT value, expires FROM fact WHERE bucket = ? AND key = ?`
 )
 
-// loadWorld fills the step's World. Unless the step is sure, it assumes that unique keys of new rows are free and no arrival
-// is waiting, which is nearly always true. The inserts check it.
+// loadWorld fills the step's World. Unless the step is sure, it assumes that unique keys of new rows are free and no
+// arrival is waiting, which is nearly always true. The inserts check it.
 func (t *step) loadWorld(ctx context.Context) error {
 	t.world.resetWorld()
 	for _, part := range []func(*step, context.Context) error{
-		(*step).loadLanes, (*step).loadArrivals, (*step).loadQuestions, (*step).loadRows, (*step).loadFacts, (*step).loadAccounts,
+		(*step).loadLanes, (*step).loadArrivals, (*step).loadQuestions,
+		(*step).loadRows, (*step).loadFacts, (*step).loadAccounts,
 	} {
 		if err := part(t, ctx); err != nil {
 			return err

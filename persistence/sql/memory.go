@@ -24,7 +24,8 @@ stop = ?, last = ?, live = ?, notice = ?, caller = ? WHERE session = ?`
 	holdLane = `UPDATE lane SET fence = ?, owner = ?, until = ? WHERE session = ?`
 
 	arrivalQuery  = `SELECT state, attempts, problem, finished FROM inbox WHERE seq = ?`
-	deliveryQuery = `SELECT state, message, not_before, attempts, unconfirmed, resent, problem, finished FROM outbox WHERE id = ?`
+	deliveryQuery = `SELECT state, message, not_before, attempts, unconfirmed, resent, problem, finished FROM outbox ` +
+		`WHERE id = ?`
 
 	// numbersQuery reads what increases with each commit: the number of commits that inserted nothing, and the last
 	// numbers given.
@@ -110,7 +111,9 @@ func (m *memory) beginTx(ctx context.Context, q *queries, version uint32) (err e
 }
 
 // laneOf returns a lane with all changes so far; found is false for one that has never been seen.
-func (m *memory) laneOf(ctx context.Context, q *queries, session bot.SessionKey) (lane bot.Lane, found bool, err error) {
+func (m *memory) laneOf(
+	ctx context.Context, q *queries, session bot.SessionKey,
+) (lane bot.Lane, found bool, err error) {
 	if k, ok := m.lanes[session]; ok {
 		return k.lane, k.exists || k.dirty, nil
 	}

@@ -105,8 +105,8 @@ func readMigrations(files fs.FS, folder string) ([]*goose.Migration, error) {
 	return steps, nil
 }
 
-// upwardPart is the part of a migration between the two annotations that ours have. It refuses files with any other one,
-// whose meaning would get lost.
+// upwardPart is the part of a migration between the two annotations that ours have. It refuses files with any other
+// one, whose meaning would get lost.
 func upwardPart(text string) (string, error) {
 	const mark, up, down = "+goose", "-- +goose Up\n", "\n-- +goose Down\n"
 	_, rest, began := strings.Cut(text, up)

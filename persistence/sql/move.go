@@ -63,9 +63,9 @@ ON CONFLICT (day, scope, unit) DO UPDATE SET n = usage.n + excluded.n`
 	deleteUsage = `DELETE FROM usage WHERE day = ? AND scope = ?`
 )
 
-// moveChat moves a chat to its new id as defined by state.Rename, Relocate, MoveRow and Merge, with one statement for all
-// rows where there are many. It reads and writes lanes in the database, so what is remembered is written before and
-// dropped afterwards.
+// moveChat moves a chat to its new id as defined by state.Rename, Relocate, MoveRow and Merge, with one statement
+// for all rows where there are many. It reads and writes lanes in the database, so what is remembered is written
+// before and dropped afterwards.
 func (t *step) moveChat(ctx context.Context, m *bot.Move) error {
 	if err := t.memory.flushLanes(ctx, t.q); err != nil {
 		return err
@@ -83,8 +83,8 @@ func (t *step) moveChat(ctx context.Context, m *bot.Move) error {
 	return nil
 }
 
-// listKeys lists the keys that the move renames. The query takes args and then the bounds of the keys of the channel and
-// bot: "/" is followed by "0" in sort order.
+// listKeys lists the keys that the move renames. The query takes args and then the bounds of the keys of the channel
+// and bot: "/" is followed by "0" in sort order.
 func (t *step) listKeys(ctx context.Context, m *bot.Move, prefix, query string, args ...any) ([]string, error) {
 	var keys []string
 	low := prefix + m.Channel + "/" + m.Bot + "/"

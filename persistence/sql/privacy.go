@@ -88,7 +88,8 @@ const (
 
 	freePages = `SELECT freelist_count FROM pragma_freelist_count()`
 	addFiller = `INSERT INTO blob_piece (blob, n, data) VALUES (?, ?, zeroblob(?))`
-	oldFiller = `DELETE FROM blob_piece WHERE blob = ? AND n IN (SELECT n FROM blob_piece WHERE blob = ? ORDER BY n LIMIT ?)`
+	oldFiller = `DELETE FROM blob_piece WHERE blob = ? AND n IN (SELECT n FROM blob_piece WHERE blob = ? ORDER ` +
+		`BY n LIMIT ?)`
 )
 
 // Scrub overwrites what was deleted: in pages that are in use the writer does so anyway (secure_delete), those that are
@@ -144,7 +145,9 @@ var errLogBusy = errors.New("the write-ahead log is in use by another program, a
 func (s *Store) cutLog(ctx context.Context) error {
 	return s.submitJob(ctx, &job{done: make(chan struct{}), outside: func(ctx context.Context, q *queries) error {
 		var busy, frames, moved int64
-		_, err := q.queryOne(ctx, func(scan scanner) error { return scan(&busy, &frames, &moved) }, "PRAGMA wal_checkpoint(TRUNCATE)")
+		_, err := q.queryOne(
+			ctx, func(scan scanner) error { return scan(&busy, &frames, &moved) }, "PRAGMA wal_checkpoint(TRUNCATE)",
+		)
 		s.guard.forgetFiles()
 		if err == nil && busy != 0 {
 			err = errLogBusy

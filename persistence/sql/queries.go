@@ -48,7 +48,9 @@ func (q *queries) execChanged(ctx context.Context, query string, args ...any) (i
 }
 
 // queryOne reads the only row of a query; found is false if there is none.
-func (q *queries) queryOne(ctx context.Context, see func(scanner) error, query string, args ...any) (found bool, err error) {
+func (q *queries) queryOne(
+	ctx context.Context, see func(scanner) error, query string, args ...any,
+) (found bool, err error) {
 	err = q.queryEach(ctx, func(scan scanner) error {
 		if err := see(scan); err != nil {
 			return err

@@ -109,7 +109,9 @@ WHERE owner <> '' AND owner = CAST(? AS TEXT) AND turn <> '' AND stop = turn ORD
 
 // Stops implements bot.Reader.
 func (r *reader) Stops(ctx context.Context, owner string) ([]bot.Stop, error) {
-	stops, err := listRows(ctx, r.q, func(scan scanner) (s bot.Stop, err error) { return s, scan(&s.Session, &s.Turn) }, stopsQuery, owner)
+	stops, err := listRows(
+		ctx, r.q, func(scan scanner) (s bot.Stop, err error) { return s, scan(&s.Session, &s.Turn) }, stopsQuery, owner,
+	)
 	return stops, r.wrapProblem("list turns to stop", err)
 }
 

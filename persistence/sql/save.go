@@ -156,7 +156,9 @@ func (t *step) saveArrivals(ctx context.Context, r *state.Result) error {
 }
 
 func (t *step) saveArrival(ctx context.Context, seq int64, a state.Arrival) error {
-	if err := t.q.execOne(ctx, updateArrival, string(a.State), a.Attempts, a.Problem, toNanos(a.Finished), seq); err != nil {
+	if err := t.q.execOne(
+		ctx, updateArrival, string(a.State), a.Attempts, a.Problem, toNanos(a.Finished), seq,
+	); err != nil {
 		return fmt.Errorf("update arrival: %w", err)
 	}
 	t.memory.keepArrival(seq, a)
@@ -177,7 +179,9 @@ func (t *step) saveQuestion(ctx context.Context, a *bot.Approval) error {
 	if err != nil {
 		return err
 	}
-	err = t.q.execOne(ctx, updateApproval, string(a.State), a.Scope, a.By, a.ByName, votes, toNanos(a.Decided), a.Row, a.ID)
+	err = t.q.execOne(
+		ctx, updateApproval, string(a.State), a.Scope, a.By, a.ByName, votes, toNanos(a.Decided), a.Row, a.ID,
+	)
 	if err != nil {
 		return fmt.Errorf("update question: %w", err)
 	}

@@ -156,8 +156,8 @@ func (s *Store) Living(context.Context) ([]string, error) { return []string{s.op
 func (s *Store) Clock(at time.Time) time.Time { return at }
 
 // Recover frees the leases of all other owners and returns how many there were, charges what these had set aside, and
-// frees what they lead or have locked (bot.LeaderBucket). It is for the start of a process that has exclusive use of the
-// store (LockDir): other owners are dead.
+// frees what they lead or have locked (bot.LeaderBucket). It is for the start of a process that has exclusive use of
+// the store (LockDir): other owners are dead.
 func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err error) {
 	err = s.runMaintenance(ctx, func(ctx context.Context, q *queries) error {
 		if err := s.memory.flushLanes(ctx, q); err != nil {

@@ -86,8 +86,18 @@ ON CONFLICT (day, scope, unit) DO UPDATE SET n = usage.n + excluded.n`
 func (s *Store) Sweep(ctx context.Context, now time.Time, keep Retention) (Swept, error) {
 	var swept Swept
 	tasks := []sweepTask{
-		{"bodies of arrivals", &swept.Bodies, sweepBatch, newSweeper(1, oldBodies, forgetBody, toNanos(now.Add(-rawKept)))},
-		{"arrivals", &swept.Arrivals, sweepBatch, newSweeper(1, oldArrivals, deleteArrival, toNanos(now.Add(-arrivalKept)))},
+		{
+			"bodies of arrivals",
+			&swept.Bodies,
+			sweepBatch,
+			newSweeper(1, oldBodies, forgetBody, toNanos(now.Add(-rawKept))),
+		},
+		{
+			"arrivals",
+			&swept.Arrivals,
+			sweepBatch,
+			newSweeper(1, oldArrivals, deleteArrival, toNanos(now.Add(-arrivalKept))),
+		},
 		{
 			"contents of rows", &swept.Contents, sweepBatch,
 			newSweeper(1, oldContents, forgetContent, toNanos(now.Add(-contentsKept(keep)))),
@@ -96,11 +106,16 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, keep Retention) (Swept
 		{"outputs", &swept.Outputs, largeBatch, newSweeper(1, oldOutputs, deleteOutput, toNanos(now))},
 		{"unfinished files", &swept.Blobs, blobBatch, s.sweepUploads(now.Add(-uploadKept))},
 		{"charges", &swept.Charges, sweepBatch, sumCharges(now.Add(-chargeKept).UTC().Format(time.DateOnly))},
-		{"sums of charges", &swept.Sums, sweepBatch, func(ctx context.Context, q *queries, batch int) (int, bool, error) {
-			before := now.UTC().AddDate(0, 0, -usageKept).Format(time.DateOnly)
-			n, err := deleteKeys(ctx, q, usageColumns, oldUsage, forgetUsage, before, batch)
-			return n, n == batch, err
-		}},
+		{
+			"sums of charges",
+			&swept.Sums,
+			sweepBatch,
+			func(ctx context.Context, q *queries, batch int) (int, bool, error) {
+				before := now.UTC().AddDate(0, 0, -usageKept).Format(time.DateOnly)
+				n, err := deleteKeys(ctx, q, usageColumns, oldUsage, forgetUsage, before, batch)
+				return n, n == batch, err
+			},
+		},
 	}
 	if keep.Outbox > 0 {
 		rows := newSweeper(1, oldRows, deleteRow, toNanos(now.Add(-keep.Outbox)))
@@ -220,7 +235,9 @@ func (p *putAside) sweep(ctx context.Context, q *queries, batch int) (deleted in
 }
 
 // nextSession reads the next reset.
-func (p *putAside) nextSession(ctx context.Context, q *queries) (session string, reset journal.Entry, found bool, err error) {
+func (p *putAside) nextSession(
+	ctx context.Context, q *queries,
+) (session string, reset journal.Entry, found bool, err error) {
 	see := func(scan scanner) error { return scan(&session, &reset.N, document{&reset}) }
 	found, err = q.queryOne(ctx, see, p.query, p.session, p.n)
 	return session, reset, found, err

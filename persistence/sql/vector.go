@@ -80,7 +80,9 @@ func (s *Store) UpsertPoints(ctx context.Context, collection string, points []kn
 	}
 	err := s.runMaintenance(ctx, func(ctx context.Context, q *queries) error {
 		for i, p := range points {
-			if err := q.execOne(ctx, upsertPoint, collection, p.Key, p.Hash, rows[i].payload, rows[i].vector); err != nil {
+			if err := q.execOne(
+				ctx, upsertPoint, collection, p.Key, p.Hash, rows[i].payload, rows[i].vector,
+			); err != nil {
 				return err
 			}
 		}

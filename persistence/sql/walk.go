@@ -8,14 +8,16 @@ import (
 	"github.com/zephbot/zephbot/bot/privacy/table"
 )
 
-// The queries of this file are put together from what is known of tables (bot/privacy/table). They walk over whole tables,
-// which is what they are for: a person is looked for everywhere, once in years.
+// The queries of this file are put together from what is known of tables (bot/privacy/table). They walk over whole
+// tables, which is what they are for: a person is looked for everywhere, once in years.
 
 const tablesQuery = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`
 
 // TableNames implements table.Reader.
 func (r *reader) TableNames(ctx context.Context) ([]string, error) {
-	names, err := listRows(ctx, r.q, func(scan scanner) (name string, err error) { return name, scan(&name) }, tablesQuery)
+	names, err := listRows(
+		ctx, r.q, func(scan scanner) (name string, err error) { return name, scan(&name) }, tablesQuery,
+	)
 	return names, r.wrapProblem("list tables", err)
 }
 

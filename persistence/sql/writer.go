@@ -16,9 +16,10 @@ const maxGroup = 256
 
 // job is a Change (or a piece of maintenance) in the writer's queue.
 type job struct {
-	change  *bot.Change                                            // nil for maintenance
-	run     func(ctx context.Context, q *queries, sure bool) error // errGuess: run again, with sure
-	outside func(ctx context.Context, q *queries) error            // instead of run, between two transactions; nil = none
+	change *bot.Change                                            // nil for maintenance
+	run    func(ctx context.Context, q *queries, sure bool) error // errGuess: run again, with sure
+	// instead of run, between two transactions; nil = none
+	outside func(ctx context.Context, q *queries) error
 	applied *bot.Applied
 	err     error
 	taken   bool          // guarded by Store.mu
@@ -97,8 +98,8 @@ func (s *Store) withdrawJob(j *job) bool {
 	return true
 }
 
-// takeJobs waits for jobs and returns those in the queue, without waiting for more. It returns nil if the store is closed
-// and the queue is empty.
+// takeJobs waits for jobs and returns those in the queue, without waiting for more. It returns nil if the store is
+// closed and the queue is empty.
 func (s *Store) takeJobs() []*job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,8 +169,8 @@ func (s *Store) noteHealth(err error) {
 	}
 }
 
-// commitGroup runs a group in one transaction. A fault of one Change is that Change's own error, and only that Change is
-// undone; an error of commit concerns the whole group.
+// commitGroup runs a group in one transaction. A fault of one Change is that Change's own error, and only that Change
+// is undone; an error of commit concerns the whole group.
 func (s *Store) commitGroup(ctx context.Context, group []*job) error {
 	if s.guard.lost != nil {
 		return s.guard.lost
@@ -308,8 +309,8 @@ func (s *Store) finishTx(ctx context.Context, changes []*bot.Change) error {
 	return nil
 }
 
-// runPart runs one job within the transaction, and undoes it alone if it is refused. An error of part is an error of the
-// group.
+// runPart runs one job within the transaction, and undoes it alone if it is refused. An error of
+// part is an error of the group.
 func (s *Store) runPart(ctx context.Context, j *job) error {
 	if err := s.write.execOne(ctx, "SAVEPOINT part"); err != nil {
 		return fmt.Errorf("savepoint: %w", err)
@@ -337,8 +338,8 @@ func (s *Store) runPart(ctx context.Context, j *job) error {
 	return nil
 }
 
-// rollbackGroup gives up the group. SQLite may have rolled back by itself, and a failure of the second rollback is harmless,
-// because the connection is dropped next.
+// rollbackGroup gives up the group. SQLite may have rolled back by itself, and a failure of the second rollback is
+// harmless, because the connection is dropped next.
 func (s *Store) rollbackGroup(ctx context.Context, cause error) error {
 	_ = s.write.execOne(ctx, "ROLLBACK")
 	return cause
@@ -372,8 +373,8 @@ func (s *Store) reconnectWriter(ctx context.Context) error {
 	return nil
 }
 
-// rescueLog writes what only our open files still contain of the write-ahead log to the database, if that is still the one
-// at its path. It is attempted whenever damage is found, and its result shows at the next start.
+// rescueLog writes what only our open files still contain of the write-ahead log to the database, if that is still the
+// one at its path. It is attempted whenever damage is found, and its result shows at the next start.
 func (s *Store) rescueLog(ctx context.Context) {
 	if err := s.write.execOne(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
 		s.options.Log.Error().Err(err).Msg("could not rescue the write-ahead log")

@@ -23,11 +23,25 @@ func approvalTests() map[string]func(*harness) {
 
 func aQuestionComesBackWhole(h *harness) {
 	a := bot.Approval{
-		ID: "a", Short: "x1", Session: session, Turn: "t", Call: "2.0", Place: h.place(), Caller: "telegram:42", Tool: "bash", Hash: "h",
-		Body: json.RawMessage(`{"show": "rm -r x"}`), Needed: 2, Created: start, Expires: start.Add(time.Hour), Votes: []string{"telegram:1"},
+		ID:      "a",
+		Short:   "x1",
+		Session: session,
+		Turn:    "t",
+		Call:    "2.0",
+		Place:   h.place(),
+		Caller:  "telegram:42",
+		Tool:    "bash",
+		Hash:    "h",
+		Body:    json.RawMessage(`{"show": "rm -r x"}`),
+		Needed:  2,
+		Created: start,
+		Expires: start.Add(time.Hour),
+		Votes:   []string{"telegram:1"},
 	}
 	applied := h.do(&bot.Change{
-		Ask: []bot.Approval{a}, Send: []bot.Row{{Place: h.place()}, {Place: h.place()}}, Cards: []bot.Card{{Approval: "a", Send: 1}},
+		Ask:   []bot.Approval{a},
+		Send:  []bot.Row{{Place: h.place()}, {Place: h.place()}},
+		Cards: []bot.Card{{Approval: "a", Send: 1}},
 	})
 	a.State, a.Row = bot.Open, applied.Rows[1]
 	same(h, "question", h.approval("a"), a)
@@ -61,7 +75,13 @@ func theFirstDecisionCounts(h *harness) {
 	h.ok(err)
 	same(h, "granted before", granted, false)
 	applied := h.do(&bot.Change{Decide: []bot.Decision{{
-		ID: "a", State: bot.Approved, Scope: bot.Session, By: "telegram:1", ByName: "Ann", Votes: []string{"telegram:1"}, At: start,
+		ID:     "a",
+		State:  bot.Approved,
+		Scope:  bot.Session,
+		By:     "telegram:1",
+		ByName: "Ann",
+		Votes:  []string{"telegram:1"},
+		At:     start,
 	}}})
 	same(h, "decided", applied.Decided, []bot.ApprovalState{bot.Approved})
 	want := bot.Approval{
@@ -88,7 +108,14 @@ func questionsAboutAToolSinceATimeNewestFirst(h *harness) {
 	elsewhere := h.place()
 	elsewhere.Bot = "another"
 	ask := func(id, tool string, place bot.Place, at time.Time) {
-		h.do(&bot.Change{Ask: []bot.Approval{{ID: id, Session: session, Place: place, Tool: tool, Created: at, Body: json.RawMessage(`{}`)}}})
+		h.do(&bot.Change{Ask: []bot.Approval{{
+			ID:      id,
+			Session: session,
+			Place:   place,
+			Tool:    tool,
+			Created: at,
+			Body:    json.RawMessage(`{}`),
+		}}})
 	}
 	ask("old", "bash", h.place(), start)
 	ask("one", "bash", h.place(), start.Add(time.Hour))
@@ -110,7 +137,9 @@ func questionsAboutAToolSinceATimeNewestFirst(h *harness) {
 }
 
 func anApprovalOnceGrantsNothingInTheSession(h *harness) {
-	h.do(&bot.Change{Ask: []bot.Approval{{ID: "a", Session: session, Hash: "h"}, {ID: "b", Session: session, Hash: "h"}}})
+	h.do(&bot.Change{
+		Ask: []bot.Approval{{ID: "a", Session: session, Hash: "h"}, {ID: "b", Session: session, Hash: "h"}},
+	})
 	h.do(&bot.Change{Decide: []bot.Decision{
 		{ID: "a", State: bot.Approved, Scope: bot.Once}, {ID: "b", State: bot.Denied, Scope: bot.Session},
 	}})
@@ -122,7 +151,9 @@ func anApprovalOnceGrantsNothingInTheSession(h *harness) {
 func votesAddUpAndTheLastOneApproves(h *harness) {
 	h.do(&bot.Change{Ask: []bot.Approval{{ID: "a", Session: session, Needed: 2}}})
 	vote := func(by string, votes ...string) []bot.ApprovalState {
-		return h.do(&bot.Change{Decide: []bot.Decision{{ID: "a", State: bot.Open, By: by, ByName: by, Votes: votes, At: start}}}).Decided
+		return h.do(&bot.Change{
+			Decide: []bot.Decision{{ID: "a", State: bot.Open, By: by, ByName: by, Votes: votes, At: start}},
+		}).Decided
 	}
 	same(h, "first", vote("u1", "u1"), []bot.ApprovalState{bot.Open})
 	same(h, "again", vote("u1"), []bot.ApprovalState{bot.Open})
@@ -134,7 +165,8 @@ func votesAddUpAndTheLastOneApproves(h *harness) {
 	same(h, "second", vote("u2", "u2"), []bot.ApprovalState{bot.Approved})
 	got = h.approval("a")
 	same(h, "votes", got.Votes, []string{"u1", "u2"})
-	if got.State != bot.Approved || got.Scope != bot.Once || got.By != "u2" || got.ByName != "u2" || !got.Decided.Equal(start) {
+	if got.State != bot.Approved || got.Scope != bot.Once ||
+		got.By != "u2" || got.ByName != "u2" || !got.Decided.Equal(start) {
 		h.Errorf("after two votes: %+v", got)
 	}
 }
@@ -143,7 +175,10 @@ func openQuestionsOldestFirst(h *harness) {
 	h.do(&bot.Change{Ask: []bot.Approval{
 		{ID: "z", Session: session}, {ID: "y", Session: another}, {ID: "x", Session: session},
 	}})
-	h.do(&bot.Change{Ask: []bot.Approval{{ID: "w", Session: session}}, Decide: []bot.Decision{{ID: "z", State: bot.Expired}}})
+	h.do(&bot.Change{
+		Ask:    []bot.Approval{{ID: "w", Session: session}},
+		Decide: []bot.Decision{{ID: "z", State: bot.Expired}},
+	})
 	for of, want := range map[bot.SessionKey][]string{"": {"y", "x", "w"}, session: {"x", "w"}, "none": nil} {
 		open, err := h.OpenApprovals(h.Context(), of)
 		h.ok(err)
@@ -162,7 +197,9 @@ func cancelWithdrawsTheQuestionsOfATurnOrOfAll(h *harness) {
 		{ID: "c", Session: another, Turn: "t1"},
 		{ID: "d", Session: session, Turn: "t1"},
 	}, Decide: []bot.Decision{{ID: "d", State: bot.Denied}}})
-	same(h, "turn", h.do(&bot.Change{Cancel: &bot.Cancel{Session: session, Turn: "t1", By: "u", At: start}}).Withdrawn, []string{"a"})
+	same(h, "turn", h.do(&bot.Change{
+		Cancel: &bot.Cancel{Session: session, Turn: "t1", By: "u", At: start},
+	}).Withdrawn, []string{"a"})
 	if a := h.approval("a"); a.State != bot.Withdrawn || a.By != "u" || !a.Decided.Equal(start) {
 		h.Errorf("withdrawn: %+v", a)
 	}

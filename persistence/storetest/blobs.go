@@ -123,7 +123,9 @@ func aFileThatIsCutOffIsNotKept(f *files) {
 	for _, n := range []int{10, 1 << 20} {
 		data := content(2, n)
 		broken := errors.New("the line is dead")
-		if _, err := f.Put(f.Context(), session, io.MultiReader(bytes.NewReader(data), iotest.ErrReader(broken))); !errors.Is(err, broken) {
+		if _, err := f.Put(
+			f.Context(), session, io.MultiReader(bytes.NewReader(data), iotest.ErrReader(broken)),
+		); !errors.Is(err, broken) {
 			f.Errorf("put: %v, want the reader's error", err)
 		}
 		sum := sha256.Sum256(data)

@@ -90,7 +90,9 @@ func sameEnd(a, b journal.Entry) bool {
 }
 
 func sameError(one, two error) error {
-	for _, kind := range []error{bot.ErrLost, bot.ErrConflict, bot.ErrDecided, bot.ErrNotFound, bot.ErrTaken, bot.ErrInvalid} {
+	for _, kind := range []error{
+		bot.ErrLost, bot.ErrConflict, bot.ErrDecided, bot.ErrNotFound, bot.ErrTaken, bot.ErrInvalid,
+	} {
 		if errors.Is(one, kind) != errors.Is(two, kind) {
 			return fmt.Errorf("one says %w, the other %w", orNil(one), orNil(two))
 		}
@@ -117,7 +119,10 @@ type view struct {
 // views returns all Readers, with the generator's arguments.
 func (g *generator) views() []view {
 	views := []view{
-		{"ready", func(ctx context.Context, s bot.Store) (any, error) { return s.Ready(ctx, channel, g.bot, start, 0) }},
+		{
+			"ready",
+			func(ctx context.Context, s bot.Store) (any, error) { return s.Ready(ctx, channel, g.bot, start, 0) },
+		},
 		{"ready later", func(ctx context.Context, s bot.Store) (any, error) {
 			return s.Ready(ctx, channel, g.bot, start.Add(time.Hour), 2)
 		}},
@@ -127,15 +132,24 @@ func (g *generator) views() []view {
 		{"stranded", func(ctx context.Context, s bot.Store) (any, error) { return s.Stranded(ctx, channel, g.bot) }},
 		{"lost", func(ctx context.Context, s bot.Store) (any, error) { return s.Lost(ctx, channel, g.bot) }},
 		{"counts", func(ctx context.Context, s bot.Store) (any, error) { return s.Counts(ctx, channel, g.bot) }},
-		{"queued in a chat", func(ctx context.Context, s bot.Store) (any, error) { return s.Tickets(ctx, channel+"/"+g.bot+"/bot/1") }},
-		{"busy in a chat", func(ctx context.Context, s bot.Store) (any, error) { return s.Busy(ctx, channel+"/"+g.bot+"/bot/1") }},
+		{
+			"queued in a chat",
+			func(ctx context.Context, s bot.Store) (any, error) { return s.Tickets(ctx, channel+"/"+g.bot+"/bot/1") },
+		},
+		{
+			"busy in a chat",
+			func(ctx context.Context, s bot.Store) (any, error) { return s.Busy(ctx, channel+"/"+g.bot+"/bot/1") },
+		},
 		{"lanes", func(ctx context.Context, s bot.Store) (any, error) { return s.Lanes(ctx, channel, g.bot, 0) }},
 		{"charges", func(ctx context.Context, s bot.Store) (any, error) { return s.Charges(ctx, "") }},
 		{"used", func(ctx context.Context, s bot.Store) (any, error) {
 			return s.Used(ctx, "chat/"+channel+"/"+g.bot+"/bot/-1", "turns", "2026-03-01")
 		}},
 		{"dead letters", func(ctx context.Context, s bot.Store) (any, error) { return s.DeadLetters(ctx, 0) }},
-		{"backlog", func(ctx context.Context, s bot.Store) (any, error) { return s.Backlog(ctx, channel, g.bot, 1, 3) }},
+		{
+			"backlog",
+			func(ctx context.Context, s bot.Store) (any, error) { return s.Backlog(ctx, channel, g.bot, 1, 3) },
+		},
 		{"rows given up", func(ctx context.Context, s bot.Store) (any, error) {
 			return s.RowsIn(ctx, channel, g.bot, bot.Dead, 0, 0)
 		}},
@@ -154,14 +168,20 @@ func (g *generator) views() []view {
 		views = append(views,
 			view{"lane", func(ctx context.Context, s bot.Store) (any, error) { return s.Lane(ctx, name) }},
 			view{"queue", func(ctx context.Context, s bot.Store) (any, error) { return s.Next(ctx, name, 0) }},
-			view{"tickets", func(ctx context.Context, s bot.Store) (any, error) { return s.Tickets(ctx, string(name)) }},
+			view{
+				"tickets",
+				func(ctx context.Context, s bot.Store) (any, error) { return s.Tickets(ctx, string(name)) },
+			},
 			view{"busy", func(ctx context.Context, s bot.Store) (any, error) { return s.Busy(ctx, string(name)) }},
 			view{"journal", func(ctx context.Context, s bot.Store) (any, error) { return s.Journal(ctx, name, 0) }},
 			view{"tail", func(ctx context.Context, s bot.Store) (any, error) { return s.Tail(ctx, name, 3000) }},
 			view{"last turn", func(ctx context.Context, s bot.Store) (any, error) { return s.Tail(ctx, name, 0) }},
 			view{"rows", func(ctx context.Context, s bot.Store) (any, error) { return s.Rows(ctx, name, 0) }},
 			view{"open", func(ctx context.Context, s bot.Store) (any, error) { return s.OpenApprovals(ctx, name) }},
-			view{"question of call", func(ctx context.Context, s bot.Store) (any, error) { return timeless(s.ApprovalOf(ctx, name, "c1")) }},
+			view{
+				"question of call",
+				func(ctx context.Context, s bot.Store) (any, error) { return timeless(s.ApprovalOf(ctx, name, "c1")) },
+			},
 			view{"grant", func(ctx context.Context, s bot.Store) (any, error) {
 				a, granted, err := s.GrantedInSession(ctx, name, "h")
 				return []any{a, granted}, err

@@ -27,7 +27,9 @@ func factTests() map[string]func(*harness) {
 
 func factsAreSetReplacedDeletedExpire(h *harness) {
 	same(h, "absent", h.fact("b", "k", start), "")
-	h.do(&bot.Change{Facts: []bot.Fact{{Bucket: "b", Key: "k", Value: "1"}, {Bucket: "b", Key: "k2", Value: "2", Expires: start}}})
+	h.do(&bot.Change{
+		Facts: []bot.Fact{{Bucket: "b", Key: "k", Value: "1"}, {Bucket: "b", Key: "k2", Value: "2", Expires: start}},
+	})
 	same(h, "set", h.fact("b", "k", farFuture), "1")
 	same(h, "other bucket", h.fact("c", "k", start), "")
 	same(h, "before its end", h.fact("b", "k2", start.Add(-1)), "2")
@@ -80,7 +82,10 @@ func aFactIsSetIfAbsentOrExpired(h *harness) {
 
 func aChangeExpectsFacts(h *harness) {
 	change := func(was, value string) *bot.Change {
-		return &bot.Change{Facts: []bot.Fact{{Bucket: "b", Key: "k", Value: value, Was: &was}, {Bucket: "b", Key: "beside", Value: value}}}
+		return &bot.Change{Facts: []bot.Fact{
+			{Bucket: "b", Key: "k", Value: value, Was: &was},
+			{Bucket: "b", Key: "beside", Value: value},
+		}}
 	}
 	h.refused(change("1", "2"), bot.ErrConflict)
 	h.do(change("", "1"))
@@ -93,8 +98,14 @@ func aChangeExpectsFacts(h *harness) {
 	h.refused(change("3", "4"), bot.ErrConflict)
 	h.do(change("", "4"))
 	none, four := "", "4"
-	h.refused(&bot.Change{Facts: []bot.Fact{{Bucket: "b", Key: "other", Value: "1", Was: &none}, {Bucket: "b", Key: "k", Value: "5", Was: &none}}}, bot.ErrConflict)
-	h.do(&bot.Change{Facts: []bot.Fact{{Bucket: "b", Key: "other", Value: "1", Was: &none}, {Bucket: "b", Key: "k", Value: "4", Was: &four}}})
+	h.refused(&bot.Change{Facts: []bot.Fact{
+		{Bucket: "b", Key: "other", Value: "1", Was: &none},
+		{Bucket: "b", Key: "k", Value: "5", Was: &none},
+	}}, bot.ErrConflict)
+	h.do(&bot.Change{Facts: []bot.Fact{
+		{Bucket: "b", Key: "other", Value: "1", Was: &none},
+		{Bucket: "b", Key: "k", Value: "4", Was: &four},
+	}})
 	h.do(change("4", ""))
 	h.refused(change("4", "5"), bot.ErrConflict)
 }
@@ -113,7 +124,9 @@ func aChargeCountsOnce(h *harness) {
 	got, err = h.Charges(h.Context(), "2026-03-02")
 	h.ok(err)
 	same(h, "since", got, []bot.Charge{charges[1], charges[0]})
-	h.do(&bot.Change{Charges: []bot.Charge{{Key: "more", Scope: "user/telegram:42", Unit: "tokens", Day: "2026-03-02", N: 2}}})
+	h.do(&bot.Change{
+		Charges: []bot.Charge{{Key: "more", Scope: "user/telegram:42", Unit: "tokens", Day: "2026-03-02", N: 2}},
+	})
 	for _, want := range []bot.Charge{
 		{Scope: "user/telegram:42", Unit: "tokens", Day: "2026-03-02", N: 7},
 		{Scope: "user/telegram:42", Unit: "turns", Day: "2026-03-02", N: -1},
@@ -169,9 +182,13 @@ func whatWaitsInPages(h *harness) {
 }
 
 func rowsByStateNewestFirst(h *harness) {
-	rows := h.queue(bot.Row{Purpose: bot.Final}, bot.Row{Purpose: bot.Final}, bot.Row{Purpose: bot.Notice}, bot.Row{Purpose: bot.Reply}, bot.Row{Purpose: bot.Question}, bot.Row{})
+	rows := h.queue(bot.Row{Purpose: bot.Final}, bot.Row{
+		Purpose: bot.Final,
+	}, bot.Row{Purpose: bot.Notice}, bot.Row{Purpose: bot.Reply}, bot.Row{Purpose: bot.Question}, bot.Row{})
 	for i, problem := range map[int]string{1: "too old", 2: "too old", 3: "", 4: "no net"} {
-		h.do(&bot.Change{Rows: []bot.RowUpdate{{ID: rows[i], From: []bot.RowState{bot.Pending}, To: bot.Dead, Problem: problem}}})
+		h.do(&bot.Change{
+			Rows: []bot.RowUpdate{{ID: rows[i], From: []bot.RowState{bot.Pending}, To: bot.Dead, Problem: problem}},
+		})
 	}
 	got := func(state bot.RowState, before int64, limit int) []int64 {
 		list, err := h.RowsIn(h.Context(), channel, botID, state, before, limit)
@@ -210,7 +227,13 @@ func chargesAreAddedUp(h *harness) {
 }
 
 func countsMatch(h *harness) {
-	for name, state := range map[bot.SessionKey]bot.LaneState{"a": bot.Idle, "b": bot.Running, "c": bot.Parked, "d": bot.Waiting, "e": bot.Waiting} {
+	for name, state := range map[bot.SessionKey]bot.LaneState{
+		"a": bot.Idle,
+		"b": bot.Running,
+		"c": bot.Parked,
+		"d": bot.Waiting,
+		"e": bot.Waiting,
+	} {
 		h.turnOf(name, state, "t", 0)
 	}
 	seqs := h.arrive(session, "1", "2", "3", "4")
@@ -228,7 +251,16 @@ func countsMatch(h *harness) {
 	}
 	counts, err := h.Counts(h.Context(), channel, botID)
 	h.ok(err)
-	same(h, "counts", counts, bot.Counts{Running: 1, Parked: 1, Waiting: 2, Queued: 4, Undelivered: 2, Lost: 1, Sessions: 5, DeadLetters: 1})
+	same(h, "counts", counts, bot.Counts{
+		Running:     1,
+		Parked:      1,
+		Waiting:     2,
+		Queued:      4,
+		Undelivered: 2,
+		Lost:        1,
+		Sessions:    5,
+		DeadLetters: 1,
+	})
 	counts, err = h.Counts(h.Context(), channel, "2")
 	h.ok(err)
 	same(h, "counts of another bot", counts, bot.Counts{Queued: 1})

@@ -66,7 +66,9 @@ func filesGo(t *testing.T, open func(t *testing.T, now func() time.Time, limit i
 	entries := []journal.Entry{
 		{Turn: "t", Kind: journal.UserEntry, At: begun}, {Kind: journal.ResetEntry, At: begun.Add(day)},
 	}
-	if _, err := store.Apply(t.Context(), &bot.Change{Append: &bot.Append{Session: "a", Entries: entries}}); err != nil {
+	if _, err := store.Apply(t.Context(), &bot.Change{
+		Append: &bot.Append{Session: "a", Entries: entries},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	now = begun.Add(2 * day)

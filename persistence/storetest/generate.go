@@ -64,8 +64,8 @@ func (g *generator) name(what string) string {
 func (g *generator) change(ctx context.Context, s bot.Store) *bot.Change {
 	var c bot.Change
 	parts := []func(context.Context, bot.Store, *bot.Change){
-		g.claim, g.lease, g.arrive, g.arrive, g.finish, g.append, g.lane, g.lane, g.ask, g.ask, g.decide, g.cancel, g.send, g.send,
-		g.update, g.facts, g.charge, g.move, g.replace,
+		g.claim, g.lease, g.arrive, g.arrive, g.finish, g.append, g.lane, g.lane, g.ask, g.ask, g.decide, g.cancel,
+		g.send, g.send, g.update, g.facts, g.charge, g.move, g.replace,
 	}
 	for range rapid.IntRange(1, 4).Draw(g.r, "parts") {
 		pick(g, "part", parts...)(ctx, s, &c)
@@ -101,7 +101,14 @@ func (g *generator) read(ctx context.Context, s bot.Store, session bot.SessionKe
 func (g *generator) claim(ctx context.Context, s bot.Store, c *bot.Change) {
 	session := g.session()
 	fence := g.read(ctx, s, session).Fence - int64(pick(g, "stale", 0, 0, 0, 1))
-	c.Claim = &bot.Claim{Session: session, Fence: fence, Owner: "w", Now: g.time(), Until: g.time(), Workspace: pick(g, "workspace", "", "w1", "w2")}
+	c.Claim = &bot.Claim{
+		Session:   session,
+		Fence:     fence,
+		Owner:     "w",
+		Now:       g.time(),
+		Until:     g.time(),
+		Workspace: pick(g, "workspace", "", "w1", "w2"),
+	}
 	if pick(g, "placed", true, true, false) {
 		c.Claim.Place = g.place(session)
 	}
@@ -122,8 +129,14 @@ func (g *generator) lease(ctx context.Context, s bot.Store, c *bot.Change) {
 
 func (g *generator) arrive(_ context.Context, _ bot.Store, c *bot.Change) {
 	c.Arrive = append(c.Arrive, bot.Arrival{
-		Channel: channel, Bot: g.bot, ID: g.name("id"), Source: pick(g, "source", "", bot.FromTelegram), Session: pick(g, "of", append([]bot.SessionKey{""}, g.sessions...)...),
-		Express: pick(g, "express", false, false, true), Raw: []byte(pick(g, "raw", "", "{}")), At: g.time(),
+		Channel: channel,
+		Bot:     g.bot,
+		ID:      g.name("id"),
+		Source:  pick(g, "source", "", bot.FromTelegram),
+		Session: pick(g, "of", append([]bot.SessionKey{""}, g.sessions...)...),
+		Express: pick(g, "express", false, false, true),
+		Raw:     []byte(pick(g, "raw", "", "{}")),
+		At:      g.time(),
 	})
 }
 
@@ -141,7 +154,10 @@ func (g *generator) finish(_ context.Context, _ bot.Store, c *bot.Change) {
 
 func (g *generator) replace(_ context.Context, _ bot.Store, c *bot.Change) {
 	c.Replace = append(c.Replace, bot.Replacement{
-		Seq: known(g, "replaced", g.seqs, 1<<40), Session: g.session(), Source: bot.FromTelegram, Raw: []byte(pick(g, "new raw", "{1}", "{2}")),
+		Seq:     known(g, "replaced", g.seqs, 1<<40),
+		Session: g.session(),
+		Source:  bot.FromTelegram,
+		Raw:     []byte(pick(g, "new raw", "{1}", "{2}")),
 	})
 }
 
@@ -156,10 +172,26 @@ func (g *generator) append(ctx context.Context, s bot.Store, c *bot.Change) {
 // entry returns a journal entry for number n: possibly one that ends a turn and carries a
 // ConversationState, or a summary.
 func (g *generator) entry(n int64) journal.Entry {
-	e := journal.Entry{Turn: pick(g, "of turn", "t1", "t2"), Kind: journal.UserEntry, At: g.time(), Text: rapid.String().Draw(g.r, "text")}
-	soFar := &journal.ConversationState{N: n + int64(pick(g, "wrong", 0, 0, 1)), Batches: rapid.IntRange(0, 9).Draw(g.r, "batches")}
+	e := journal.Entry{
+		Turn: pick(g, "of turn", "t1", "t2"),
+		Kind: journal.UserEntry,
+		At:   g.time(),
+		Text: rapid.String().Draw(g.r, "text"),
+	}
+	soFar := &journal.ConversationState{
+		N:       n + int64(pick(g, "wrong", 0, 0, 1)),
+		Batches: rapid.IntRange(0, 9).Draw(g.r, "batches"),
+	}
 	soFar.By = pick(g, "by", nil, []journal.Count{{Caller: "telegram:1", Batches: 1, Calls: 2}})
-	switch e.Kind = pick(g, "kind", journal.UserEntry, journal.AnswerEntry, journal.AnswerEntry, journal.SummaryEntry, journal.ResetEntry); e.Kind {
+	switch e.Kind = pick(
+		g,
+		"kind",
+		journal.UserEntry,
+		journal.AnswerEntry,
+		journal.AnswerEntry,
+		journal.SummaryEntry,
+		journal.ResetEntry,
+	); e.Kind {
 	case journal.AnswerEntry:
 		e.State = pick(g, "standing", nil, soFar)
 	case journal.SummaryEntry:
@@ -191,8 +223,15 @@ func (g *generator) lane(_ context.Context, _ bot.Store, c *bot.Change) {
 func (g *generator) ask(_ context.Context, _ bot.Store, c *bot.Change) {
 	session := g.session()
 	a := bot.Approval{
-		ID: g.name("q"), Short: pick(g, "short", "", "x", "y"), Session: session, Turn: pick(g, "turn", "t1", "t2"),
-		Call: pick(g, "call", "c1", "c2"), Hash: "h", Place: g.place(session), Needed: rapid.IntRange(0, 2).Draw(g.r, "needed"), Created: g.time(),
+		ID:      g.name("q"),
+		Short:   pick(g, "short", "", "x", "y"),
+		Session: session,
+		Turn:    pick(g, "turn", "t1", "t2"),
+		Call:    pick(g, "call", "c1", "c2"),
+		Hash:    "h",
+		Place:   g.place(session),
+		Needed:  rapid.IntRange(0, 2).Draw(g.r, "needed"),
+		Created: g.time(),
 	}
 	c.Ask = append(c.Ask, a)
 	g.asked = append(g.asked, a.ID)
@@ -203,8 +242,12 @@ func (g *generator) ask(_ context.Context, _ bot.Store, c *bot.Change) {
 
 func (g *generator) decide(_ context.Context, _ bot.Store, c *bot.Change) {
 	c.Decide = append(c.Decide, bot.Decision{
-		ID: known(g, "question", g.asked, "none"), State: pick(g, "decision", bot.Open, bot.Open, bot.Approved, bot.Denied, bot.Expired),
-		Scope: pick(g, "scope", "", bot.Session), By: g.name("by"), Votes: pick(g, "votes", nil, []string{"v"}), At: g.time(),
+		ID:    known(g, "question", g.asked, "none"),
+		State: pick(g, "decision", bot.Open, bot.Open, bot.Approved, bot.Denied, bot.Expired),
+		Scope: pick(g, "scope", "", bot.Session),
+		By:    g.name("by"),
+		Votes: pick(g, "votes", nil, []string{"v"}),
+		At:    g.time(),
 	})
 }
 
@@ -215,18 +258,32 @@ func (g *generator) cancel(_ context.Context, _ bot.Store, c *bot.Change) {
 func (g *generator) send(_ context.Context, _ bot.Store, c *bot.Change) {
 	session := g.session()
 	c.Send = append(c.Send, bot.Row{
-		Session: session, Place: g.place(session), Purpose: bot.Final, Key: pick(g, "key", "", g.name("key")), NotBefore: g.time(),
-		EditRow: known(g, "edit row", g.rows, 0), Edit: pick(g, "edit", "", "5"), State: pick(g, "row state", "", bot.Pending, bot.Sent),
-		Content: bot.Content{Text: rapid.String().Draw(g.r, "content")}, Created: start, Doubt: pick(g, "doubt", time.Time{}, start), Unconfirmed: pick(g, "unconfirmed before", 0, 2),
+		Session:     session,
+		Place:       g.place(session),
+		Purpose:     bot.Final,
+		Key:         pick(g, "key", "", g.name("key")),
+		NotBefore:   g.time(),
+		EditRow:     known(g, "edit row", g.rows, 0),
+		Edit:        pick(g, "edit", "", "5"),
+		State:       pick(g, "row state", "", bot.Pending, bot.Sent),
+		Content:     bot.Content{Text: rapid.String().Draw(g.r, "content")},
+		Created:     start,
+		Doubt:       pick(g, "doubt", time.Time{}, start),
+		Unconfirmed: pick(g, "unconfirmed before", 0, 2),
 	})
 	c.PlaceholderOf = pick(g, "placeholder", "", session)
 }
 
 func (g *generator) update(_ context.Context, _ bot.Store, c *bot.Change) {
 	c.Rows = append(c.Rows, bot.RowUpdate{
-		ID: known(g, "row", g.rows, -1), From: []bot.RowState{pick(g, "from", bot.Pending, bot.Sending), bot.Unknown},
-		To:      pick(g, "to", bot.Pending, bot.Sending, bot.Sent, bot.Unknown, bot.Dead),
-		Message: pick(g, "message", "", "9"), NotBefore: g.time(), Attempts: pick(g, "attempts", 0, 1), Unconfirmed: pick(g, "unconfirmed", 0, 1), Doubt: g.time(),
+		ID:          known(g, "row", g.rows, -1),
+		From:        []bot.RowState{pick(g, "from", bot.Pending, bot.Sending), bot.Unknown},
+		To:          pick(g, "to", bot.Pending, bot.Sending, bot.Sent, bot.Unknown, bot.Dead),
+		Message:     pick(g, "message", "", "9"),
+		NotBefore:   g.time(),
+		Attempts:    pick(g, "attempts", 0, 1),
+		Unconfirmed: pick(g, "unconfirmed", 0, 1),
+		Doubt:       g.time(),
 	})
 }
 

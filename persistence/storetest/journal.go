@@ -32,14 +32,41 @@ func entriesAreNumberedAndComeBackWhole(h *harness) {
 		},
 		{
 			Turn: "t1", Kind: journal.AssistantEntry, At: start, Model: "m", USD: 0.25, Usage: llm.Usage{},
-			Uses: []journal.Use{{Call: "2.0", Model: "x", Name: "read", Args: json.RawMessage(`{"path":"a"}`), ReadOnly: true}},
+			Uses: []journal.Use{{
+				Call:     "2.0",
+				Model:    "x",
+				Name:     "read",
+				Args:     json.RawMessage(`{"path":"a"}`),
+				ReadOnly: true,
+			}},
 		},
-		{Turn: "t1", Kind: journal.ResultEntry, At: start, Call: "2.0", Tool: "read", Failed: true, Category: "timeout", Millis: 7},
+		{
+			Turn:     "t1",
+			Kind:     journal.ResultEntry,
+			At:       start,
+			Call:     "2.0",
+			Tool:     "read",
+			Failed:   true,
+			Category: "timeout",
+			Millis:   7,
+		},
 		{Turn: "t2", Kind: journal.UserEntry, At: start, Text: "go on", Scheduled: true},
 		{
-			Turn: "t2", Kind: journal.ResultEntry, At: start, Call: "4.0", Tool: "fetch", Wrote: true, Opened: []string{"a.example"},
-			Seen:  netrule.KeysOf("https://a.example/"),
-			State: &journal.ConversationState{N: 5, Said: netrule.KeysOf("https://b.example/"), Seen: netrule.KeysOf("https://a.example/"), Wrote: true, Made: []string{"/w/a"}},
+			Turn:   "t2",
+			Kind:   journal.ResultEntry,
+			At:     start,
+			Call:   "4.0",
+			Tool:   "fetch",
+			Wrote:  true,
+			Opened: []string{"a.example"},
+			Seen:   netrule.KeysOf("https://a.example/"),
+			State: &journal.ConversationState{
+				N:     5,
+				Said:  netrule.KeysOf("https://b.example/"),
+				Seen:  netrule.KeysOf("https://a.example/"),
+				Wrote: true,
+				Made:  []string{"/w/a"},
+			},
 		},
 	}
 	h.do(&bot.Change{Append: &bot.Append{Session: session, Entries: entries[:1]}})
@@ -58,7 +85,9 @@ func entriesAreNumberedAndComeBackWhole(h *harness) {
 func whoDoesNotKnowTheLastEntryMayNotAppend(h *harness) {
 	h.do(&bot.Change{Append: &bot.Append{Session: session, Entries: []journal.Entry{said("t", "one")}}})
 	for _, after := range []int64{0, 2} {
-		h.refused(&bot.Change{Append: &bot.Append{Session: session, After: after, Entries: []journal.Entry{said("t", "two")}}}, bot.ErrConflict)
+		h.refused(&bot.Change{
+			Append: &bot.Append{Session: session, After: after, Entries: []journal.Entry{said("t", "two")}},
+		}, bot.ErrConflict)
 	}
 	h.refused(&bot.Change{Append: &bot.Append{Session: session, After: 0}}, bot.ErrConflict)
 	same(h, "journal", texts(h.journal(session)), []string{"one"})
@@ -73,22 +102,25 @@ func atomicTests() map[string]func(*harness) {
 func aChangeWithOneRefusedPartChangesNothing(h *harness) {
 	seqs := h.arrive(session, "1")
 	h.do(&bot.Change{
-		Ask: []bot.Approval{{ID: "a", Session: session}}, Send: []bot.Row{{Session: session, Place: h.place(), Key: "k"}},
+		Ask:  []bot.Approval{{ID: "a", Session: session}},
+		Send: []bot.Row{{Session: session, Place: h.place(), Key: "k"}},
 	})
 	state := bot.Running
 	whole := func() *bot.Change {
 		return &bot.Change{
-			Claim:  &bot.Claim{Session: another, Place: h.place(), Owner: owner, Now: start, Until: farFuture},
-			Arrive: []bot.Arrival{{Channel: channel, Bot: botID, ID: "2", Session: session}},
-			Done:   seqs, Append: &bot.Append{Session: session, Entries: []journal.Entry{said("t", "x")}},
-			Lanes:  []bot.LaneUpdate{{Session: session, State: &state}},
-			Ask:    []bot.Approval{{ID: "b", Session: session}},
-			Decide: []bot.Decision{{ID: "a", State: bot.Approved}},
-			Cancel: &bot.Cancel{Session: session},
-			Send:   []bot.Row{{Session: session, Place: h.place(), Key: "new"}},
-			Cards:  []bot.Card{{Approval: "b"}},
-			Rows:   []bot.RowUpdate{{ID: 1, From: []bot.RowState{bot.Pending}, To: bot.Sending}},
-			Facts:  []bot.Fact{{Bucket: "b", Key: "k", Value: "v"}}, FactsIf: []bot.Fact{{Bucket: "b", Key: "if", Value: "v"}},
+			Claim:   &bot.Claim{Session: another, Place: h.place(), Owner: owner, Now: start, Until: farFuture},
+			Arrive:  []bot.Arrival{{Channel: channel, Bot: botID, ID: "2", Session: session}},
+			Done:    seqs,
+			Append:  &bot.Append{Session: session, Entries: []journal.Entry{said("t", "x")}},
+			Lanes:   []bot.LaneUpdate{{Session: session, State: &state}},
+			Ask:     []bot.Approval{{ID: "b", Session: session}},
+			Decide:  []bot.Decision{{ID: "a", State: bot.Approved}},
+			Cancel:  &bot.Cancel{Session: session},
+			Send:    []bot.Row{{Session: session, Place: h.place(), Key: "new"}},
+			Cards:   []bot.Card{{Approval: "b"}},
+			Rows:    []bot.RowUpdate{{ID: 1, From: []bot.RowState{bot.Pending}, To: bot.Sending}},
+			Facts:   []bot.Fact{{Bucket: "b", Key: "k", Value: "v"}},
+			FactsIf: []bot.Fact{{Bucket: "b", Key: "if", Value: "v"}},
 			Charges: []bot.Charge{{Key: "c", Day: "2026-03-01", N: 1}},
 		}
 	}
@@ -113,7 +145,8 @@ func aChangeWithOneRefusedPartChangesNothing(h *harness) {
 		h.untouched(name, seqs[0])
 	}
 	applied := h.do(whole())
-	if applied.Seqs[0] == 0 || applied.Skipped[0] || !applied.Set[0] || !applied.Moved[0] || len(applied.Withdrawn) != 1 {
+	if applied.Seqs[0] == 0 || applied.Skipped[0] || !applied.Set[0] ||
+		!applied.Moved[0] || len(applied.Withdrawn) != 1 {
 		h.Errorf("the unspoiled change did %+v", applied)
 	}
 }
@@ -189,7 +222,9 @@ func (h *harness) appender(writer, entries int) {
 			return
 		}
 		text := string(rune('a'+writer)) + string(rune('a'+i))
-		_, err = h.Apply(h.Context(), &bot.Change{Append: &bot.Append{Session: session, After: lane.Last, Entries: []journal.Entry{said("t", text)}}})
+		_, err = h.Apply(h.Context(), &bot.Change{
+			Append: &bot.Append{Session: session, After: lane.Last, Entries: []journal.Entry{said("t", text)}},
+		})
 		switch {
 		case err == nil:
 			i++
@@ -228,7 +263,10 @@ func (h *harness) turns(session bot.SessionKey, n int, carry func(turn int) bool
 	soFar := journal.ConversationState{}
 	for i := range n {
 		turn := fmt.Sprint("t", i)
-		entries := []journal.Entry{said(turn, fmt.Sprint("say ", i)), {Turn: turn, Kind: journal.AnswerEntry, At: start, Text: fmt.Sprint("answer ", i)}}
+		entries := []journal.Entry{
+			said(turn, fmt.Sprint("say ", i)),
+			{Turn: turn, Kind: journal.AnswerEntry, At: start, Text: fmt.Sprint("answer ", i)},
+		}
 		for k := range entries {
 			entries[k].N = after + int64(k+1)
 		}
@@ -254,7 +292,13 @@ func never(int) bool { return false }
 func aConversationBeginsAtItsLastSummary(h *harness) {
 	entries := []journal.Entry{
 		said("t1", "old"),
-		{Turn: "s1", Kind: journal.SummaryEntry, At: start, Text: "what was", State: &journal.ConversationState{Batches: 3, Suspicious: "a page"}},
+		{
+			Turn:  "s1",
+			Kind:  journal.SummaryEntry,
+			At:    start,
+			Text:  "what was",
+			State: &journal.ConversationState{Batches: 3, Suspicious: "a page"},
+		},
 		said("t2", "new"),
 	}
 	h.do(&bot.Change{Append: &bot.Append{Session: session, Entries: entries}})
@@ -284,7 +328,11 @@ func theEndOfAJournalIsReadAlone(h *harness) {
 
 func aSummaryComesAlongWithTheEnd(h *harness) {
 	h.turns(session, 3, never)
-	h.do(&bot.Change{Append: &bot.Append{Session: session, After: 6, Entries: []journal.Entry{{Turn: "s", Kind: journal.SummaryEntry, At: start, Text: "what was"}}}})
+	h.do(&bot.Change{Append: &bot.Append{
+		Session: session,
+		After:   6,
+		Entries: []journal.Entry{{Turn: "s", Kind: journal.SummaryEntry, At: start, Text: "what was"}},
+	}})
 	soFar := journal.ConversationState{N: 7, Began: 7, Summary: 7}
 	for i := range 20 {
 		turn, after := fmt.Sprint("u", i), int64(7+2*i)
@@ -295,7 +343,8 @@ func aSummaryComesAlongWithTheEnd(h *harness) {
 		h.do(&bot.Change{Append: &bot.Append{Session: session, After: after, Entries: entries}})
 	}
 	tail := h.tail(session, 0)
-	if len(tail.Entries) != 3 || tail.Entries[0].Text != "what was" || tail.Entries[0].N != 7 || tail.Entries[1].Turn != "u19" {
+	if len(tail.Entries) != 3 || tail.Entries[0].Text != "what was" ||
+		tail.Entries[0].N != 7 || tail.Entries[1].Turn != "u19" {
 		h.Errorf("tail %+v", tail)
 	}
 	same(h, "before", tail.Before, journal.ConversationState{N: 47, Began: 7, Summary: 7})
@@ -305,7 +354,15 @@ func aSummaryComesAlongWithTheEnd(h *harness) {
 // for exports. What counts goes on counting, also when the group gets a new id and its journal is joined with another.
 func aSummaryKeepsWhatItSays(h *harness) {
 	h.turns(session, 3, always)
-	flagged := journal.Entry{Turn: "f", Kind: journal.ResultEntry, At: start, Source: "a page", Flagged: true, Tool: "fetch", Failed: true}
+	flagged := journal.Entry{
+		Turn:    "f",
+		Kind:    journal.ResultEntry,
+		At:      start,
+		Source:  "a page",
+		Flagged: true,
+		Tool:    "fetch",
+		Failed:  true,
+	}
 	question := said("u", "and now?")
 	sum := journal.Entry{N: 9, Turn: "u", Kind: journal.SummaryEntry, At: start, Text: "what was", Keeps: 1}
 	soFar := journal.ConversationState{N: 9, Summary: 9, Suspicious: "a page", Turn: "u", Caller: question.Caller}
@@ -326,7 +383,8 @@ func aSummaryKeepsWhatItSays(h *harness) {
 	if at := joined.StateAt(joined.Last()); at.Suspicious != "a page" || at.Summary == 0 || joined.Last() != 11 {
 		h.Errorf("after the move: %+v", at)
 	}
-	if summary, first := journal.Summary(joined.Entries); summary == nil || summary.Text != "what was" || joined.Entries[first].Text != "and now?" {
+	if summary, first := journal.Summary(joined.Entries); summary == nil ||
+		summary.Text != "what was" || joined.Entries[first].Text != "and now?" {
 		h.Errorf("after the move the model reads %+v", joined.Entries)
 	}
 }

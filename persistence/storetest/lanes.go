@@ -23,9 +23,36 @@ func arrivalsAreNumberedAndKeptAsTheyCame(h *harness) {
 	got, err := h.Next(h.Context(), session, 10)
 	h.ok(err)
 	want := []bot.Arrival{
-		{Seq: seqs[0], Channel: channel, Bot: botID, ID: "7", Source: bot.FromTelegram, Session: session, Raw: []byte("raw 7"), At: start},
-		{Seq: seqs[1], Channel: channel, Bot: botID, ID: "5", Source: bot.FromTelegram, Session: session, Raw: []byte("raw 5"), At: start},
-		{Seq: seqs[2], Channel: channel, Bot: botID, ID: "9", Source: bot.FromTelegram, Session: session, Raw: []byte("raw 9"), At: start},
+		{
+			Seq:     seqs[0],
+			Channel: channel,
+			Bot:     botID,
+			ID:      "7",
+			Source:  bot.FromTelegram,
+			Session: session,
+			Raw:     []byte("raw 7"),
+			At:      start,
+		},
+		{
+			Seq:     seqs[1],
+			Channel: channel,
+			Bot:     botID,
+			ID:      "5",
+			Source:  bot.FromTelegram,
+			Session: session,
+			Raw:     []byte("raw 5"),
+			At:      start,
+		},
+		{
+			Seq:     seqs[2],
+			Channel: channel,
+			Bot:     botID,
+			ID:      "9",
+			Source:  bot.FromTelegram,
+			Session: session,
+			Raw:     []byte("raw 9"),
+			At:      start,
+		},
 	}
 	same(h, "arrivals", got, want)
 	if seqs[0] <= 0 || seqs[1] <= seqs[0] || seqs[2] <= seqs[1] {
@@ -79,8 +106,14 @@ func anArrivalIsRetriedGivenUpDone(h *harness) {
 	if got[0].Attempts != 1 || got[0].Problem != "no net" || len(got) != 3 {
 		h.Errorf("after a retry: %+v", got)
 	}
-	h.do(&bot.Change{Dead: []bot.DeadLetter{{Seq: seqs[0], Problem: "bad"}, {Seq: seqs[2], Problem: "worse"}}, Done: seqs[1:2]})
-	h.do(&bot.Change{Dead: []bot.DeadLetter{{Seq: seqs[1], Problem: "late"}}, Retry: []bot.DeadLetter{{Seq: seqs[0], Problem: "late"}}})
+	h.do(&bot.Change{
+		Dead: []bot.DeadLetter{{Seq: seqs[0], Problem: "bad"}, {Seq: seqs[2], Problem: "worse"}},
+		Done: seqs[1:2],
+	})
+	h.do(&bot.Change{
+		Dead:  []bot.DeadLetter{{Seq: seqs[1], Problem: "late"}},
+		Retry: []bot.DeadLetter{{Seq: seqs[0], Problem: "late"}},
+	})
 	dead, err := h.DeadLetters(h.Context(), 10)
 	h.ok(err)
 	same(h, "dead letters, newest first", ids(dead), []string{"3", "1"})
@@ -107,7 +140,10 @@ func anArrivalIsRetriedGivenUpDone(h *harness) {
 	h.do(&bot.Change{Dead: []bot.DeadLetter{{Seq: more[1], Problem: "bad"}}})
 	h.refused(&bot.Change{Handles: more[1]}, bot.ErrHandled)
 	for _, change := range []bot.Change{
-		{Done: []int64{999}}, {Handles: 999}, {Retry: []bot.DeadLetter{{Seq: 999}}}, {Dead: []bot.DeadLetter{{Seq: 999}}},
+		{Done: []int64{999}},
+		{Handles: 999},
+		{Retry: []bot.DeadLetter{{Seq: 999}}},
+		{Dead: []bot.DeadLetter{{Seq: 999}}},
 	} {
 		h.refused(&change, bot.ErrNotFound)
 	}
@@ -132,7 +168,15 @@ func aLaneKeepsTheWorkspaceItWasGiven(h *harness) {
 	take := func(workspace string) {
 		fence := h.lane(session).Fence
 		h.do(&bot.Change{
-			Claim: &bot.Claim{Session: session, Place: h.place(), Workspace: workspace, Fence: fence, Owner: owner, Now: start, Until: start.Add(time.Minute)},
+			Claim: &bot.Claim{
+				Session:   session,
+				Place:     h.place(),
+				Workspace: workspace,
+				Fence:     fence,
+				Owner:     owner,
+				Now:       start,
+				Until:     start.Add(time.Minute),
+			},
 			Lanes: []bot.LaneUpdate{{Session: session, Release: true}},
 		})
 	}
@@ -153,9 +197,19 @@ func aClaimTakesTheLaneAndItsFenceGrows(h *harness) {
 	same(h, "lane", h.lane(session), bot.Lane{
 		Session: session, Place: h.place(), State: bot.Idle, Fence: 1, Owner: owner, Until: start.Add(time.Minute),
 	})
-	h.refused(&bot.Change{Claim: &bot.Claim{Session: session, Fence: 1, Owner: "b", Now: start.Add(time.Minute - 1)}}, bot.ErrLost)
-	h.refused(&bot.Change{Claim: &bot.Claim{Session: session, Fence: 0, Owner: "b", Now: start.Add(time.Hour)}}, bot.ErrLost)
-	h.do(&bot.Change{Claim: &bot.Claim{Session: session, Fence: 1, Owner: "b", Now: start.Add(time.Minute), Until: start.Add(time.Hour)}})
+	h.refused(&bot.Change{
+		Claim: &bot.Claim{Session: session, Fence: 1, Owner: "b", Now: start.Add(time.Minute - 1)},
+	}, bot.ErrLost)
+	h.refused(
+		&bot.Change{Claim: &bot.Claim{Session: session, Fence: 0, Owner: "b", Now: start.Add(time.Hour)}}, bot.ErrLost,
+	)
+	h.do(&bot.Change{Claim: &bot.Claim{
+		Session: session,
+		Fence:   1,
+		Owner:   "b",
+		Now:     start.Add(time.Minute),
+		Until:   start.Add(time.Hour),
+	}})
 	lane := h.lane(session)
 	if lane.Fence != 2 || lane.Owner != "b" || lane.Place != h.place() {
 		h.Errorf("after the lease ended: %+v", lane)
@@ -205,7 +259,13 @@ func whoLostTheLaneChangesNothingMore(h *harness) {
 	h.claim(session, 0)
 	old := &bot.Lease{Session: session, Fence: 1}
 	h.do(&bot.Change{Lease: old})
-	h.do(&bot.Change{Claim: &bot.Claim{Session: session, Fence: 1, Owner: "b", Now: start.Add(time.Hour), Until: start.Add(2 * time.Hour)}})
+	h.do(&bot.Change{Claim: &bot.Claim{
+		Session: session,
+		Fence:   1,
+		Owner:   "b",
+		Now:     start.Add(time.Hour),
+		Until:   start.Add(2 * time.Hour),
+	}})
 	h.refused(&bot.Change{Lease: old, Facts: []bot.Fact{{Bucket: "b", Key: "k", Value: "v"}}}, bot.ErrLost)
 	h.refused(&bot.Change{Lease: &bot.Lease{Session: "never seen"}}, bot.ErrLost)
 	value, err := h.Fact(h.Context(), "b", "k", start)
@@ -233,8 +293,18 @@ func aLaneUpdateSetsWhatIsGiven(h *harness) {
 	since, notBefore, failing := start, start.Add(1), start.Add(2)
 	stop, notice, caller := "t1", "t1", "telegram:42"
 	h.do(&bot.Change{Lanes: []bot.LaneUpdate{{
-		Session: session, Place: &place, State: &state, Turn: &turn, Arrival: &arrival, Since: &since, NotBefore: &notBefore,
-		Failing: &failing, Stop: &stop, Live: &live, Notice: &notice, Caller: &caller,
+		Session:   session,
+		Place:     &place,
+		State:     &state,
+		Turn:      &turn,
+		Arrival:   &arrival,
+		Since:     &since,
+		NotBefore: &notBefore,
+		Failing:   &failing,
+		Stop:      &stop,
+		Live:      &live,
+		Notice:    &notice,
+		Caller:    &caller,
 	}}})
 	want := bot.Lane{
 		Session: session, Place: place, State: state, Turn: turn, Arrival: arrival, Since: since, NotBefore: notBefore,
@@ -252,7 +322,9 @@ func oneOfTwoClaimantsWins(h *harness) {
 	var one, two error
 	take := func(name string, err *error) {
 		wg.Go(func() {
-			_, *err = h.Apply(h.Context(), &bot.Change{Claim: &bot.Claim{Session: session, Owner: name, Now: start, Until: start.Add(time.Hour)}})
+			_, *err = h.Apply(h.Context(), &bot.Change{
+				Claim: &bot.Claim{Session: session, Owner: name, Now: start, Until: start.Add(time.Hour)},
+			})
 		})
 	}
 	take("a", &one)

@@ -78,16 +78,22 @@ func ledgerTests() map[string]func(*harness) {
 		"ledger: a refused change changes nothing": func(h *harness) {
 			h.do(&bot.Change{Charges: []bot.Charge{cost("x", 100)}})
 			h.full(&bot.Change{
-				Arrive: []bot.Arrival{{Channel: channel, Bot: botID, ID: "1", Session: session, At: start}}, Charges: []bot.Charge{cost("z", 1)},
-				Ledger: &bot.Ledger{Holder: "turn", Checked: true, Asides: []bot.Aside{aside(0, 100, 0)}},
+				Arrive:  []bot.Arrival{{Channel: channel, Bot: botID, ID: "1", Session: session, At: start}},
+				Charges: []bot.Charge{cost("z", 1)},
+				Ledger:  &bot.Ledger{Holder: "turn", Checked: true, Asides: []bot.Aside{aside(0, 100, 0)}},
 			})
 			if waiting, err := h.Next(h.Context(), session, 0); err != nil || len(waiting) > 0 || h.used() != 100 {
 				h.Errorf("%+v, %v; %d used", waiting, err, h.used())
 			}
-			h.do(&bot.Change{ // the charge is there already
-				Charges: []bot.Charge{cost("x", 100)}, Ledger: &bot.Ledger{Holder: "turn", Checked: true, Asides: []bot.Aside{aside(0, 100, 0)}},
+			h.do(&bot.Change{
+				// the charge is there already
+				Charges: []bot.Charge{cost("x", 100)},
+				Ledger:  &bot.Ledger{Holder: "turn", Checked: true, Asides: []bot.Aside{aside(0, 100, 0)}},
 			})
-			h.do(&bot.Change{Charges: []bot.Charge{cost("w", 5)}, Ledger: &bot.Ledger{Holder: "turn", Owner: owner, Asides: []bot.Aside{aside(0, 100, 0)}}})
+			h.do(&bot.Change{
+				Charges: []bot.Charge{cost("w", 5)},
+				Ledger:  &bot.Ledger{Holder: "turn", Owner: owner, Asides: []bot.Aside{aside(0, 100, 0)}},
+			})
 		},
 		"ledger: ahead is set aside where there is room": func(h *harness) {
 			ahead := aside(10, 100, 0)
@@ -115,7 +121,10 @@ func ledgerTests() map[string]func(*harness) {
 			ahead := aside(0, 100, 100)
 			ahead.Ahead = 10
 			checked := func(charges ...bot.Charge) *bot.Change {
-				return &bot.Change{Charges: charges, Ledger: &bot.Ledger{Holder: "a", Owner: owner, Checked: true, Asides: []bot.Aside{ahead}}}
+				return &bot.Change{
+					Charges: charges,
+					Ledger:  &bot.Ledger{Holder: "a", Owner: owner, Checked: true, Asides: []bot.Aside{ahead}},
+				}
 			}
 			if h.do(checked()).Ahead || h.do(checked(cost("x", 130))).Ahead { // the charge is there already
 				h.Error("there was no room ahead")
@@ -133,7 +142,13 @@ func ledgerTests() map[string]func(*harness) {
 				wg.Go(func() {
 					name := fmt.Sprint("t", n)
 					_, err := h.Apply(h.Context(), &bot.Change{
-						Arrive:  []bot.Arrival{{Channel: channel, Bot: botID, ID: name, Session: bot.SessionKey(name), At: start}},
+						Arrive: []bot.Arrival{{
+							Channel: channel,
+							Bot:     botID,
+							ID:      name,
+							Session: bot.SessionKey(name),
+							At:      start,
+						}},
 						Charges: []bot.Charge{cost(name, 1)},
 						Ledger:  &bot.Ledger{Holder: name, Checked: true, Asides: []bot.Aside{aside(0, 50, 50)}},
 					})

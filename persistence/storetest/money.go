@@ -22,20 +22,29 @@ type Fleet interface {
 	Bury(t *testing.T, owner string)
 	// Most is how many processes can live at once.
 	Most() int
-	// Crash has the server of the database die at once and recover, while its processes live. It reports whether there is
-	// a server.
+	// Crash has the server of the database die at once and recover, while its processes live. It
+	// reports whether there is a server.
 	Crash(t *testing.T) bool
 }
 
-// Money plays random orders of turns that begin, calls that are reserved, settled and repeated, and processes and servers that die, with
-// the money of one person and the turns of a bot, on some processes of a database. After each step the sums are those of
-// a model that knows nothing of stores: what is there is given to whom it is enough for, and to nobody else.
+// Money plays random orders of turns that begin, calls that are reserved, settled and repeated, and processes and
+// servers that die, with the money of one person and the turns of a bot, on some processes of a database. After
+// each step the sums are those of a model that knows nothing of stores: what is there is given to whom it is
+// enough for, and to nobody else.
 func Money(t *testing.T, fleet Fleet) {
 	t.Helper()
 	run, living := 0, map[string]bot.Store{}
 	rapid.Check(t, func(r *rapid.T) {
 		run++
-		m := &money{T: t, r: r, fleet: fleet, name: fmt.Sprint("money", run), living: living, held: map[string]int64{}, holders: map[string]string{}}
+		m := &money{
+			T:       t,
+			r:       r,
+			fleet:   fleet,
+			name:    fmt.Sprint("money", run),
+			living:  living,
+			held:    map[string]int64{},
+			holders: map[string]string{},
+		}
 		m.most, m.turnsMost = rapid.Int64Range(1, 200).Draw(r, "limit"), rapid.Int64Range(0, 8).Draw(r, "turns")+1
 		for len(living) < fleet.Most() {
 			m.start()
@@ -91,12 +100,16 @@ func (m *money) sum() (sum int64) {
 // apply makes a Change that has to be refused exactly if full is set.
 func (m *money) apply(owner string, change *bot.Change, full bool) *bot.Applied {
 	applied, err := m.living[owner].Apply(context.Background(), change)
-	for until := time.Now().Add(recovery); m.crashed && storeAway(err) && time.Now().Before(until); { // perhaps it was made
+	// perhaps it was made
+	for until := time.Now().Add(recovery); m.crashed && storeAway(err) && time.Now().Before(until); {
 		applied, err = m.living[owner].Apply(context.Background(), change)
 	}
 	_, refused := errors.AsType[*bot.NoRoom](err)
 	if err != nil && !refused || refused != full {
-		m.r.Fatalf("%s: %+v: %v; taken %d, held %v of %d; %d of %d turns", owner, change.Ledger, err, m.taken, m.held, m.most, m.turns, m.turnsMost)
+		m.r.Fatalf(
+			"%s: %+v: %v; taken %d, held %v of %d; %d of %d turns",
+			owner, change.Ledger, err, m.taken, m.held, m.most, m.turns, m.turnsMost,
+		)
 	}
 	if refused {
 		return nil
@@ -106,7 +119,15 @@ func (m *money) apply(owner string, change *bot.Change, full bool) *bot.Applied 
 }
 
 func (m *money) aside(n, ahead int64) bot.Aside {
-	return bot.Aside{Scope: "user/" + m.name, Unit: "microusd", Day: today, N: n, Ahead: ahead, OfDay: m.most, OfMonth: 3 * m.most}
+	return bot.Aside{
+		Scope:   "user/" + m.name,
+		Unit:    "microusd",
+		Day:     today,
+		N:       n,
+		Ahead:   ahead,
+		OfDay:   m.most,
+		OfMonth: 3 * m.most,
+	}
 }
 
 // begin begins a turn, with its first call ahead.
@@ -145,7 +166,9 @@ func (m *money) ahead(owner, holder string, n, ahead int64, applied *bot.Applied
 
 // holder chooses one whose process lives, or a new one.
 func (m *money) holder() (owner, holder string) {
-	known := slices.DeleteFunc(slices.Sorted(maps.Keys(m.held)), func(h string) bool { return m.living[m.holders[h]] == nil })
+	known := slices.DeleteFunc(slices.Sorted(maps.Keys(m.held)), func(h string) bool {
+		return m.living[m.holders[h]] == nil
+	})
 	if len(known) == 0 || rapid.Bool().Draw(m.r, "new") {
 		return m.process(), m.next("holder")
 	}
@@ -157,7 +180,13 @@ func (m *money) reserve() {
 	owner, holder := m.holder()
 	n := rapid.Int64Range(1, 80).Draw(m.r, "n")
 	full := m.taken+m.sum()-m.held[holder]+n > m.most
-	applied := m.apply(owner, &bot.Change{Ledger: &bot.Ledger{Holder: holder, Turn: holder, Owner: owner, Checked: true, Asides: []bot.Aside{m.aside(n, 0)}}}, full)
+	applied := m.apply(owner, &bot.Change{Ledger: &bot.Ledger{
+		Holder:  holder,
+		Turn:    holder,
+		Owner:   owner,
+		Checked: true,
+		Asides:  []bot.Aside{m.aside(n, 0)},
+	}}, full)
 	if !full {
 		m.ahead(owner, holder, n, 0, applied)
 	}

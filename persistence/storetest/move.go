@@ -26,7 +26,14 @@ func aGroupsStateIsFoundUnderItsNewId(h *harness) {
 	place.Chat = "-200"
 	same(h, "old lane", h.lane(session), bot.Lane{Session: session, State: bot.Idle})
 	same(h, "lane", h.lane(moved), bot.Lane{
-		Session: moved, Place: place, Workspace: "telegram_1_bot_-100_0_42", State: bot.Parked, Turn: "t1", Fence: 2, Last: 2, Arrival: 1,
+		Session:   moved,
+		Place:     place,
+		Workspace: "telegram_1_bot_-100_0_42",
+		State:     bot.Parked,
+		Turn:      "t1",
+		Fence:     2,
+		Last:      2,
+		Arrival:   1,
 	})
 	same(h, "old journal", h.journal(session), nil)
 	same(h, "journal", texts(h.journal(moved)), []string{"one", "two"})
@@ -47,11 +54,17 @@ func aGroupsStateIsFoundUnderItsNewId(h *harness) {
 		}
 	}
 	same(h, "fact", []string{
-		h.fact("b", "telegram/1/bot/-200", start), h.fact("b", moved, start), h.fact("b", session, start), h.fact("c", "telegram/1/bot/-1000", start),
+		h.fact("b", "telegram/1/bot/-200", start),
+		h.fact("b", moved, start),
+		h.fact("b", session, start),
+		h.fact("c", "telegram/1/bot/-1000", start),
 	}, []string{"chat", "session", "", "other"})
 	charges, err := h.Charges(h.Context(), "")
 	h.ok(err)
-	same(h, "charges", []string{charges[0].Scope, charges[1].Scope}, []string{"chat/telegram/1/bot/-200", "chat/telegram/1/bot/-1000"})
+	same(h, "charges", []string{charges[0].Scope, charges[1].Scope}, []string{
+		"chat/telegram/1/bot/-200",
+		"chat/telegram/1/bot/-1000",
+	})
 	same(h, "lane of another chat", h.lane("telegram/1/bot/-1000/0/42").Fence, int64(1))
 }
 
@@ -99,7 +112,10 @@ func ofTwoTurnsTheOldChatsIsEnded(h *harness) {
 		h.Errorf("end of the old turn: %+v", e)
 	}
 	same(h, "turn", h.lane(moved).Turn, "t2")
-	same(h, "questions", []bot.ApprovalState{h.approval("a").State, h.approval("b").State}, []bot.ApprovalState{bot.Withdrawn, bot.Open})
+	same(h, "questions", []bot.ApprovalState{h.approval("a").State, h.approval("b").State}, []bot.ApprovalState{
+		bot.Withdrawn,
+		bot.Open,
+	})
 	queue, err := h.Next(h.Context(), moved, 10)
 	h.ok(err)
 	same(h, "queue", ids(queue), []string{"2"})
@@ -127,12 +143,19 @@ func (h *harness) furnish() []int64 {
 			{Bucket: "c", Key: "telegram/1/bot/-1000", Value: "other"},
 		},
 		Charges: []bot.Charge{
-			{Key: "1", Scope: "chat/telegram/1/bot/-100", Day: "2026-03-01", N: 1}, {Key: "2", Scope: "chat/telegram/1/bot/-1000", Day: "2026-03-01", N: 1},
+			{Key: "1", Scope: "chat/telegram/1/bot/-100", Day: "2026-03-01", N: 1},
+			{Key: "2", Scope: "chat/telegram/1/bot/-1000", Day: "2026-03-01", N: 1},
 		},
 	})
 	other := h.place()
 	other.Chat = "-1000"
-	h.do(&bot.Change{Claim: &bot.Claim{Session: "telegram/1/bot/-1000/0/42", Place: other, Owner: owner, Now: start, Until: farFuture}})
+	h.do(&bot.Change{Claim: &bot.Claim{
+		Session: "telegram/1/bot/-1000/0/42",
+		Place:   other,
+		Owner:   owner,
+		Now:     start,
+		Until:   farFuture,
+	}})
 	return rows
 }
 
@@ -143,7 +166,10 @@ func (h *harness) say(session bot.SessionKey, turn string, lines ...string) {
 	for _, line := range lines {
 		entries = append(entries, said("t", line))
 	}
-	h.do(&bot.Change{Append: &bot.Append{Session: session, Entries: entries}, Lanes: []bot.LaneUpdate{{Session: session, Turn: &turn}}})
+	h.do(&bot.Change{
+		Append: &bot.Append{Session: session, Entries: entries},
+		Lanes:  []bot.LaneUpdate{{Session: session, Turn: &turn}},
+	})
 }
 
 // merged checks the journal of the moved session and that it can be continued.
@@ -154,7 +180,9 @@ func (h *harness) merged(want ...string) {
 	for i, entry := range entries {
 		same(h, "number", entry.N, int64(i+1))
 	}
-	h.do(&bot.Change{Append: &bot.Append{Session: moved, After: int64(len(want)), Entries: []journal.Entry{said("t", "more")}}})
+	h.do(&bot.Change{
+		Append: &bot.Append{Session: moved, After: int64(len(want)), Entries: []journal.Entry{said("t", "more")}},
+	})
 	same(h, "last", h.lane(moved).Last, int64(len(want)+1))
 }
 
@@ -162,7 +190,9 @@ func (h *harness) merged(want ...string) {
 // front does not include that one.
 func joinedJournalsAreReadAnew(h *harness) {
 	h.do(&bot.Change{Append: &bot.Append{Session: session, Entries: []journal.Entry{
-		said("f", "fetch"), {Turn: "f", Kind: journal.ResultEntry, At: start, Source: "a page", Flagged: true}, {Turn: "f", Kind: journal.AnswerEntry, At: start},
+		said("f", "fetch"),
+		{Turn: "f", Kind: journal.ResultEntry, At: start, Source: "a page", Flagged: true},
+		{Turn: "f", Kind: journal.AnswerEntry, At: start},
 	}}})
 	h.turns(moved, 30, always)
 	same(h, "before", h.tail(moved, 0).Before.Suspicious, "")

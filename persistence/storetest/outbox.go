@@ -20,7 +20,9 @@ func (h *harness) queue(rows ...bot.Row) []int64 {
 
 func (h *harness) update(id int64, from, to bot.RowState, message string) bool {
 	h.Helper()
-	return h.do(&bot.Change{Rows: []bot.RowUpdate{{ID: id, From: []bot.RowState{from}, To: to, Message: message}}}).Moved[0]
+	return h.do(&bot.Change{
+		Rows: []bot.RowUpdate{{ID: id, From: []bot.RowState{from}, To: to, Message: message}},
+	}).Moved[0]
 }
 
 func (h *harness) due(now time.Time) []bot.Row {
@@ -42,12 +44,22 @@ func outboxTests() map[string]func(*harness) {
 
 func aRowComesBackWhole(h *harness) {
 	row := bot.Row{
-		Session: session, Turn: "t1", Place: h.place(), Purpose: bot.Question, ReplyTo: "5", Edit: "6", Query: "7", Alert: true, Key: "k",
+		Session: session,
+		Turn:    "t1",
+		Place:   h.place(),
+		Purpose: bot.Question,
+		ReplyTo: "5",
+		Edit:    "6",
+		Query:   "7",
+		Alert:   true,
+		Key:     "k",
 		Content: bot.Content{
 			Text: "hé", Buttons: [][]bot.Button{{{Label: "Yes", Data: "y", Style: "success"}}},
 			File: &bot.File{Name: "a.txt", Data: []byte{0, 255}},
 		},
-		NotBefore: start, Created: start.Add(1), Unconfirmed: 2,
+		NotBefore:   start,
+		Created:     start.Add(1),
+		Unconfirmed: 2,
 	}
 	id := h.do(&bot.Change{Send: []bot.Row{row}}).Rows[0]
 	row.ID, row.State = id, bot.Pending
@@ -82,24 +94,50 @@ func aRowMovesOnlyFromTheStatesNamed(h *harness) {
 		h.Error("a pending row moved from sending")
 	}
 	change := bot.RowUpdate{
-		ID: id, From: []bot.RowState{bot.Sending, bot.Pending}, To: bot.Unknown, Message: "9", NotBefore: start, Attempts: 2, Unconfirmed: 1, Doubt: start, Problem: "p",
+		ID:          id,
+		From:        []bot.RowState{bot.Sending, bot.Pending},
+		To:          bot.Unknown,
+		Message:     "9",
+		NotBefore:   start,
+		Attempts:    2,
+		Unconfirmed: 1,
+		Doubt:       start,
+		Problem:     "p",
 	}
 	same(h, "moved", h.do(&bot.Change{Rows: []bot.RowUpdate{change}}).Moved, []bool{true})
 	got := h.row(id)
 	want := bot.Row{
-		ID: id, Session: session, Place: h.place(), State: bot.Unknown, Message: "9", NotBefore: start, Attempts: 2, Unconfirmed: 1, Doubt: start, Problem: "p",
+		ID:          id,
+		Session:     session,
+		Place:       h.place(),
+		State:       bot.Unknown,
+		Message:     "9",
+		NotBefore:   start,
+		Attempts:    2,
+		Unconfirmed: 1,
+		Doubt:       start,
+		Problem:     "p",
 	}
 	if want.Created = got.Created; got.Created.IsZero() {
 		h.Error("a row has no creation time")
 	}
 	same(h, "row", got, want)
 	same(h, "twice in one change", h.do(&bot.Change{Rows: []bot.RowUpdate{
-		{ID: id, From: []bot.RowState{bot.Unknown}, To: bot.Pending, Attempts: 1, Unconfirmed: 2, Doubt: start.Add(time.Hour)},
+		{
+			ID:          id,
+			From:        []bot.RowState{bot.Unknown},
+			To:          bot.Pending,
+			Attempts:    1,
+			Unconfirmed: 2,
+			Doubt:       start.Add(time.Hour),
+		},
 		{ID: id, From: []bot.RowState{bot.Unknown}, To: bot.Dead},
 	}}).Moved, []bool{true, false})
 	want.State, want.Attempts, want.Unconfirmed, want.NotBefore, want.Problem = bot.Pending, 3, 3, time.Time{}, ""
 	same(h, "message and doubt stay", h.row(id), want)
-	h.refused(&bot.Change{Rows: []bot.RowUpdate{{ID: 999, From: []bot.RowState{bot.Sent}, To: bot.Dead}}}, bot.ErrNotFound)
+	h.refused(
+		&bot.Change{Rows: []bot.RowUpdate{{ID: 999, From: []bot.RowState{bot.Sent}, To: bot.Dead}}}, bot.ErrNotFound,
+	)
 	h.refused(&bot.Change{Rows: []bot.RowUpdate{{ID: id, To: bot.Dead}}}, bot.ErrInvalid)
 }
 

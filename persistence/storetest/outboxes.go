@@ -87,8 +87,19 @@ func (o *outboxes) start() {
 	o.named++
 	p := &posting{Process: o.begin(o.T, fmt.Sprintf("p%03d", o.named)), done: make(chan error, 1)}
 	p.outbox = deliver.NewOutbox(deliver.Deps{
-		Store: p.Store, Sender: letters{o, p}, Pacer: deliver.NewPacer(deliver.Limits{}, deliver.PacerOptions{}), Words: marks{}, Log: zerolog.Nop(),
-	}, deliver.Options{Channel: channel, Bot: botID, Shared: true, Poll: 10 * time.Millisecond, Backoff: 5 * time.Millisecond, Grace: time.Millisecond})
+		Store:  p.Store,
+		Sender: letters{o, p},
+		Pacer:  deliver.NewPacer(deliver.Limits{}, deliver.PacerOptions{}),
+		Words:  marks{},
+		Log:    zerolog.Nop(),
+	}, deliver.Options{
+		Channel: channel,
+		Bot:     botID,
+		Shared:  true,
+		Poll:    10 * time.Millisecond,
+		Backoff: 5 * time.Millisecond,
+		Grace:   time.Millisecond,
+	})
 	ctx, end := context.WithCancel(context.WithoutCancel(o.Context()))
 	p.end = end
 	go func() { p.done <- p.outbox.Run(ctx) }()
@@ -100,10 +111,15 @@ func (o *outboxes) say(chat, text string) {
 	o.Helper()
 	p := o.running[o.random.IntN(len(o.running))]
 	row := bot.Row{
-		Session: bot.SessionKey("telegram/1/bot/" + chat + "/0/42"), Place: bot.Place{Channel: channel, Bot: botID, Surface: "bot", Chat: chat}, Purpose: bot.Final, Key: text,
+		Session: bot.SessionKey("telegram/1/bot/" + chat + "/0/42"),
+		Place:   bot.Place{Channel: channel, Bot: botID, Surface: "bot", Chat: chat},
+		Purpose: bot.Final,
+		Key:     text,
 		Content: bot.Content{Text: text},
 	}
-	if _, err := (deliver.OfferingStore{Store: p.Store, Outbox: p.outbox}).Apply(o.Context(), &bot.Change{Send: []bot.Row{row}}); err != nil {
+	if _, err := (deliver.OfferingStore{Store: p.Store, Outbox: p.outbox}).Apply(o.Context(), &bot.Change{
+		Send: []bot.Row{row},
+	}); err != nil {
 		o.Fatalf("%s: %v", text, err)
 	}
 }

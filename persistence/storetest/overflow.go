@@ -44,8 +44,15 @@ type outputs struct {
 // output returns the nth output of the suite.
 func output(n int) overflow.Item {
 	return overflow.Item{
-		ID: fmt.Sprintf("0f8fad5b-d9cb-469f-a165-7086%08d", n), Session: session, Turn: "t1", Call: fmt.Sprintf("c%d", n), Tool: "bash",
-		Source: "https://example.com/", Text: fmt.Sprintf("text %d", n), Created: start, Expires: start.Add(time.Hour),
+		ID:      fmt.Sprintf("0f8fad5b-d9cb-469f-a165-7086%08d", n),
+		Session: session,
+		Turn:    "t1",
+		Call:    fmt.Sprintf("c%d", n),
+		Tool:    "bash",
+		Source:  "https://example.com/",
+		Text:    fmt.Sprintf("text %d", n),
+		Created: start,
+		Expires: start.Add(time.Hour),
 	}
 }
 
@@ -72,7 +79,8 @@ func (o *outputs) has(want overflow.Item) {
 
 func (o *outputs) lacks(session, id string, now time.Time) {
 	o.Helper()
-	if got, err := o.Load(o.Context(), session, id, now); !errors.Is(err, overflow.ErrNotFound) || got != (overflow.Item{}) {
+	if got, err := o.Load(o.Context(), session, id, now); !errors.Is(err, overflow.ErrNotFound) ||
+		got != (overflow.Item{}) {
 		o.Errorf("output %s of %q: got %+v, %v; want ErrNotFound", id, session, got, err)
 	}
 }

@@ -153,7 +153,12 @@ func person() privacy.Person { return privacy.Person{Channel: channel, ID: perso
 func officeOf(store PersonalStore, after func(string)) *privacy.Office {
 	now := start.Add(time.Hour)
 	return privacy.NewOffice(privacy.Deps{
-		Tables: store, Store: store, Buckets: personalBuckets(), After: after, Now: func() time.Time { return now }, Log: zerolog.Nop(),
+		Tables:  store,
+		Store:   store,
+		Buckets: personalBuckets(),
+		After:   after,
+		Now:     func() time.Time { return now },
+		Log:     zerolog.Nop(),
 	})
 }
 
@@ -211,10 +216,13 @@ func checkErased(t *testing.T, store PersonalStore, r *privacy.Receipt) {
 			t.Fatal(err)
 		}
 		found = slices.DeleteFunc(found, func(row privacy.Record) bool {
-			return !strings.Contains(strings.ReplaceAll(fmt.Sprint(row), similarID, ""), personID) || row["bucket"] == privacy.JobBucket
+			return !strings.Contains(strings.ReplaceAll(fmt.Sprint(row), similarID, ""), personID) ||
+				row["bucket"] == privacy.JobBucket
 		})
 		if len(found) != said[table.Name] {
-			t.Errorf("%s: %d rows name the person, the receipt says %d: %v", table.Name, len(found), said[table.Name], found)
+			t.Errorf(
+				"%s: %d rows name the person, the receipt says %d: %v", table.Name, len(found), said[table.Name], found,
+			)
 		}
 	}
 	want := []privacy.Stay{
@@ -247,11 +255,18 @@ func othersStay(t *testing.T, store PersonalStore) {
 		}
 		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s: %s", e.Kind, by, e.Text)))
 	}
-	want := []string{"user erased: [erased]", "answer : For all.", "user telegram:77: I said this.", "result : Output.", "answer : Done."}
+	want := []string{
+		"user erased: [erased]",
+		"answer : For all.",
+		"user telegram:77: I said this.",
+		"result : Output.",
+		"answer : Done.",
+	}
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("shared journal (-want +got):\n%s", diff)
 	}
-	if n := len(entries); n == 5 && (entries[4].State == nil || len(entries[4].State.By) != 2 || !strings.HasPrefix(entries[4].State.By[0].Caller, pseudonym)) {
+	if n := len(entries); n == 5 && (entries[4].State == nil || len(entries[4].State.By) != 2 ||
+		!strings.HasPrefix(entries[4].State.By[0].Caller, pseudonym)) {
 		t.Errorf("the state: %+v", entries[4].State)
 	}
 	othersKeep(t, store)
@@ -267,7 +282,8 @@ func othersKeep(t *testing.T, store PersonalStore) {
 	if own, err := store.Lane(t.Context(), ownSession); err != nil || own.Last != 0 {
 		t.Errorf("the person's own lane: %+v, %v", own, err)
 	}
-	if a, err := store.Approval(t.Context(), "q-other"); err != nil || !strings.HasPrefix(a.By, pseudonym) || a.ByName != "" || a.Caller != "telegram:77" {
+	if a, err := store.Approval(t.Context(), "q-other"); err != nil ||
+		!strings.HasPrefix(a.By, pseudonym) || a.ByName != "" || a.Caller != "telegram:77" {
 		t.Errorf("a question that the person decided: %+v, %v", a, err)
 	}
 	othersFacts(t, store)
@@ -275,14 +291,16 @@ func othersKeep(t *testing.T, store PersonalStore) {
 
 func othersFacts(t *testing.T, store PersonalStore) {
 	t.Helper()
-	if kept, err := store.Journal(t.Context(), similar, 0); err != nil || len(kept) != 1 || kept[0].Caller != "telegram:"+similarID {
+	if kept, err := store.Journal(t.Context(), similar, 0); err != nil ||
+		len(kept) != 1 || kept[0].Caller != "telegram:"+similarID {
 		t.Errorf("the journal of somebody with a similar id: %+v, %v", kept, err)
 	}
 	next, err := store.Next(t.Context(), ownSession, 10)
 	if err != nil || len(next) != 1 || next[0].ID != "late" {
 		t.Errorf("a message after the request: %+v, %v", next, err)
 	}
-	if group, err := store.Fact(t.Context(), "memory", groupPlace.ChatKey()+"/g", start); err != nil || !strings.Contains(group, "for all") || strings.Contains(group, personID) {
+	if group, err := store.Fact(t.Context(), "memory", groupPlace.ChatKey()+"/g", start); err != nil ||
+		!strings.Contains(group, "for all") || strings.Contains(group, personID) {
 		t.Errorf("a memory of the group: %q, %v", group, err)
 	}
 }
@@ -300,8 +318,16 @@ func furnishPerson(t *testing.T, store PersonalStore) {
 	}
 	talk := func(session bot.SessionKey, place bot.Place, entries ...journal.Entry) {
 		apply(&bot.Change{
-			Claim:  &bot.Claim{Session: session, Place: place, Workspace: bot.WorkspaceID(string(session)), Owner: "p", Now: start, Until: start.Add(time.Minute)},
-			Append: &bot.Append{Session: session, Entries: entries}, Lanes: []bot.LaneUpdate{{Session: session, Release: true}},
+			Claim: &bot.Claim{
+				Session:   session,
+				Place:     place,
+				Workspace: bot.WorkspaceID(string(session)),
+				Owner:     "p",
+				Now:       start,
+				Until:     start.Add(time.Minute),
+			},
+			Append: &bot.Append{Session: session, Entries: entries},
+			Lanes:  []bot.LaneUpdate{{Session: session, Release: true}},
 		})
 	}
 	ref, err := store.Put(t.Context(), string(ownSession), strings.NewReader("picture "+Canary))
@@ -313,26 +339,76 @@ func furnishPerson(t *testing.T, store PersonalStore) {
 		t.Fatal(err)
 	}
 	talk(ownSession, privatePlace,
-		journal.Entry{Turn: "t1", Kind: journal.UserEntry, Caller: "telegram:" + personID, Text: "hello " + Canary, At: start},
+		journal.Entry{
+			Turn:   "t1",
+			Kind:   journal.UserEntry,
+			Caller: "telegram:" + personID,
+			Text:   "hello " + Canary,
+			At:     start,
+		},
 		journal.Entry{Turn: "t1", Kind: journal.AnswerEntry, Text: "You said " + Canary, At: start})
-	talk(ownInGroup, groupPlace, journal.Entry{Turn: "t2", Kind: journal.UserEntry, Caller: "telegram:" + personID, Text: Canary, At: start})
-	talk(similar, groupPlace, journal.Entry{Turn: "t3", Kind: journal.UserEntry, Caller: "telegram:" + similarID, Text: "mine", At: start})
+	talk(ownInGroup, groupPlace, journal.Entry{
+		Turn:   "t2",
+		Kind:   journal.UserEntry,
+		Caller: "telegram:" + personID,
+		Text:   Canary,
+		At:     start,
+	})
+	talk(similar, groupPlace, journal.Entry{
+		Turn:   "t3",
+		Kind:   journal.UserEntry,
+		Caller: "telegram:" + similarID,
+		Text:   "mine",
+		At:     start,
+	})
 	talk(together, groupPlace,
 		journal.Entry{
-			Turn: "t4", Kind: journal.UserEntry, Caller: "telegram:" + personID, Speaker: "Ann " + Canary, Text: "secret " + Canary, At: start,
-			Quote: &journal.Quote{Author: "x", Text: Canary}, Parts: []llm.Part{{Kind: llm.ImagePart, Hash: shared.Hash, Name: Canary}},
-			Heard: []journal.Heard{{Message: "1", Arrival: Canary}},
+			Turn:    "t4",
+			Kind:    journal.UserEntry,
+			Caller:  "telegram:" + personID,
+			Speaker: "Ann " + Canary,
+			Text:    "secret " + Canary,
+			At:      start,
+			Quote:   &journal.Quote{Author: "x", Text: Canary},
+			Parts:   []llm.Part{{Kind: llm.ImagePart, Hash: shared.Hash, Name: Canary}},
+			Heard:   []journal.Heard{{Message: "1", Arrival: Canary}},
 		},
 		journal.Entry{Turn: "t4", Kind: journal.AnswerEntry, Text: "For all.", At: start},
-		journal.Entry{Turn: "t5", Kind: journal.UserEntry, Caller: "telegram:77", Speaker: "Ben", Text: "I said this.", At: start},
-		journal.Entry{Turn: "t5", Kind: journal.ResultEntry, Call: "1.0", Tool: "read", Text: "Output.", By: "telegram:" + personID, At: start},
+		journal.Entry{
+			Turn:    "t5",
+			Kind:    journal.UserEntry,
+			Caller:  "telegram:77",
+			Speaker: "Ben",
+			Text:    "I said this.",
+			At:      start,
+		},
+		journal.Entry{
+			Turn: "t5",
+			Kind: journal.ResultEntry,
+			Call: "1.0",
+			Tool: "read",
+			Text: "Output.",
+			By:   "telegram:" + personID,
+			At:   start,
+		},
 		journal.Entry{
 			Turn: "t5", Kind: journal.AnswerEntry, Text: "Done.", At: start,
-			State: &journal.ConversationState{N: 5, By: []journal.Count{{Caller: "telegram:" + personID, Calls: 1}, {Caller: "telegram:77"}}},
+			State: &journal.ConversationState{
+				N:  5,
+				By: []journal.Count{{Caller: "telegram:" + personID, Calls: 1}, {Caller: "telegram:77"}},
+			},
 		})
 	furnishMessages(t, apply, ref)
 	furnishFacts(apply)
-	err = store.Save(t.Context(), overflow.Item{ID: "0f8fad5b-d9cb-469f-a165-70867728950e", Session: string(ownSession), Turn: "t1", Call: "1", Tool: "bash", Text: "long " + Canary, Created: start})
+	err = store.Save(t.Context(), overflow.Item{
+		ID:      "0f8fad5b-d9cb-469f-a165-70867728950e",
+		Session: string(ownSession),
+		Turn:    "t1",
+		Call:    "1",
+		Tool:    "bash",
+		Text:    "long " + Canary,
+		Created: start,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,17 +416,24 @@ func furnishPerson(t *testing.T, store PersonalStore) {
 
 // update is an update of Telegram, of a message of the person.
 func update(id, text string) []byte {
-	return fmt.Appendf(nil, `{"update_id":%s,"message":{"message_id":5,"from":{"id":%s,"first_name":"A"},"chat":{"id":-500},"text":%q}}`, id, personID, text)
+	return fmt.Appendf(
+		nil,
+		`{"update_id":%s,"message":{"message_id":5,"from":{"id":%s,"first_name":"A"},"chat":{"id":-500},"text":%q}}`,
+		id, personID, text,
+	)
 }
 
 func furnishMessages(t *testing.T, apply func(*bot.Change) *bot.Applied, ref blob.Ref) {
 	t.Helper()
 	arrive := func(id string, session bot.SessionKey, raw []byte, at time.Time) int64 {
-		return apply(&bot.Change{Arrive: []bot.Arrival{{Channel: channel, Bot: botID, ID: id, Session: session, Raw: raw, At: at}}}).Seqs[0]
+		return apply(&bot.Change{
+			Arrive: []bot.Arrival{{Channel: channel, Bot: botID, ID: id, Session: session, Raw: raw, At: at}},
+		}).Seqs[0]
 	}
 	done := []int64{
 		arrive("1", ownSession, update("1", Canary), start), arrive("2", together, update("2", Canary), start),
-		arrive("3", together, []byte(`{"message":{"from":{"id":77},"reply_to_message":{"from":{"id":`+personID+`},"text":"`+Canary+`"}}}`), start),
+		arrive("3", together, []byte(`{"message":{"from":{"id":77},"reply_to_message":{"from":{"id":`+
+			personID+`},"text":"`+Canary+`"}}}`), start),
 	}
 	apply(&bot.Change{Done: done})
 	dead := arrive("4", ownSession, update("4", Canary), start)
@@ -361,13 +444,18 @@ func furnishMessages(t *testing.T, apply func(*bot.Change) *bot.Applied, ref blo
 		return bot.Row{Session: session, Place: place, Purpose: bot.Final, Content: content, Created: start}
 	}
 	sent := apply(&bot.Change{Send: []bot.Row{
-		row(ownSession, privatePlace, bot.Content{Text: Canary, File: &bot.File{Name: "x", Hash: ref.Hash, Size: ref.Size}}),
+		row(ownSession, privatePlace, bot.Content{
+			Text: Canary,
+			File: &bot.File{Name: "x", Hash: ref.Hash, Size: ref.Size},
+		}),
 		row(together, privatePlace, bot.Content{Text: "for the approver " + Canary}),
 		row(together, groupPlace, bot.Content{Text: "only you " + Canary, Only: personID}),
 		row(together, groupPlace, bot.Content{Text: "to all, about telegram:" + personID}),
 	}}).Rows
 	for _, id := range sent {
-		apply(&bot.Change{Rows: []bot.RowUpdate{{ID: id, From: []bot.RowState{bot.Pending}, To: bot.Sent, Message: "9"}}})
+		apply(&bot.Change{
+			Rows: []bot.RowUpdate{{ID: id, From: []bot.RowState{bot.Pending}, To: bot.Sent, Message: "9"}},
+		})
 	}
 	question := func(id string, session bot.SessionKey, place bot.Place, caller, by string) {
 		body, err := json.Marshal(map[string]string{"text": "run", "caller": caller})
@@ -377,8 +465,26 @@ func furnishMessages(t *testing.T, apply func(*bot.Change) *bot.Applied, ref blo
 		if caller == "telegram:"+personID {
 			body = []byte(`{"text":"` + Canary + `"}`)
 		}
-		apply(&bot.Change{Ask: []bot.Approval{{ID: id, Session: session, Turn: "t1", Call: id, Place: place, Caller: caller, Tool: "bash", Body: body, Created: start, Expires: start.Add(time.Hour)}}})
-		apply(&bot.Change{Decide: []bot.Decision{{ID: id, State: bot.Approved, Scope: bot.Once, By: by, ByName: "N " + Canary, At: start}}})
+		apply(&bot.Change{Ask: []bot.Approval{{
+			ID:      id,
+			Session: session,
+			Turn:    "t1",
+			Call:    id,
+			Place:   place,
+			Caller:  caller,
+			Tool:    "bash",
+			Body:    body,
+			Created: start,
+			Expires: start.Add(time.Hour),
+		}}})
+		apply(&bot.Change{Decide: []bot.Decision{{
+			ID:     id,
+			State:  bot.Approved,
+			Scope:  bot.Once,
+			By:     by,
+			ByName: "N " + Canary,
+			At:     start,
+		}}})
 	}
 	question("q-own", ownSession, privatePlace, "telegram:"+personID, "telegram:"+personID)
 	question("q-group", together, groupPlace, "telegram:"+personID, "telegram:"+personID)
@@ -392,20 +498,36 @@ func furnishFacts(apply func(*bot.Change) *bot.Applied) {
 	}
 	facts := []bot.Fact{
 		{Bucket: "person", Key: channel + "/" + botID + "/" + personID, Value: value("telegram:77")},
-		{Bucket: "person", Key: channel + "/" + botID + "/" + otherID, Value: `{"name":"Ben","by":"` + caller + `","by_name":"Ann ` + Canary + `"}`},
+		{
+			Bucket: "person",
+			Key:    channel + "/" + botID + "/" + otherID,
+			Value:  `{"name":"Ben","by":"` + caller + `","by_name":"Ann ` + Canary + `"}`,
+		},
 		{Bucket: "stranger", Key: channel + "/" + botID + "/" + personID, Value: value("")},
 		{Bucket: "memory", Key: caller + "/a", Value: value(caller)},
-		{Bucket: "memory", Key: groupPlace.ChatKey() + "/g", Value: `{"text":"for all","by":"` + caller + `","name":"` + Canary + `"}`},
+		{
+			Bucket: "memory",
+			Key:    groupPlace.ChatKey() + "/g",
+			Value:  `{"text":"for all","by":"` + caller + `","name":"` + Canary + `"}`,
+		},
 		{Bucket: "memory_scope", Key: caller, Value: "1"},
 		{Bucket: "timezone", Key: caller, Value: "Europe/Berlin"},
 		{Bucket: "grant", Key: groupPlace.ChatKey() + "/1", Value: value(caller)},
-		{Bucket: "schedule", Key: string(together) + "/s1", Value: `{"name":"` + Canary + `","owner":{"caller":"` + caller + `","person":"` + personID + `"}}`},
+		{
+			Bucket: "schedule",
+			Key:    string(together) + "/s1",
+			Value:  `{"name":"` + Canary + `","owner":{"caller":"` + caller + `","person":"` + personID + `"}}`,
+		},
 		{Bucket: "quota", Key: "user/" + caller + "/turns/day", Value: `{"n":5,"by":"telegram:77"}`},
 		{Bucket: "reset", Key: string(ownSession), Value: "2026-01-01T00:00:00Z"},
 		{Bucket: "judge", Key: string(ownInGroup) + "/1", Value: Canary},
 		{Bucket: "news", Key: string(ownSession) + "/1", Value: Canary},
 		{Bucket: "edited", Key: privatePlace.ChatKey() + "/5", Value: "1"},
-		{Bucket: "model", Key: groupPlace.ChatKey(), Value: `{"model":"m","by":"` + caller + `","name":"` + Canary + `"}`},
+		{
+			Bucket: "model",
+			Key:    groupPlace.ChatKey(),
+			Value:  `{"model":"m","by":"` + caller + `","name":"` + Canary + `"}`,
+		},
 		{Bucket: "recap_job", Key: "8", Value: `{"message":{"caller":"` + caller + `","text":"` + Canary + `"}}`},
 	}
 	apply(&bot.Change{Facts: facts, Charges: []bot.Charge{

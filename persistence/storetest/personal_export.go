@@ -50,14 +50,15 @@ func checkExport(t *testing.T, store PersonalStore) {
 		if strings.Contains(content, "I said this.") || strings.Contains(content, similarID) {
 			t.Errorf("%s has what others said: %s", name, content)
 		}
-		if name != "README.txt" && !strings.Contains(content, Canary) && name != "usage.jsonl" && name != "sessions.jsonl" {
+		if name != "README.txt" && !strings.Contains(content, Canary) &&
+			name != "usage.jsonl" && name != "sessions.jsonl" {
 			t.Errorf("%s lacks what the person said: %s", name, content)
 		}
 	}
 	slices.Sort(names)
 	want := []string{
-		"README.txt", "approvals.jsonl", "conversations.jsonl", "files/", "outputs.jsonl", "received.jsonl", "sent.jsonl", "sessions.jsonl",
-		"settings.jsonl", "usage.jsonl",
+		"README.txt", "approvals.jsonl", "conversations.jsonl", "files/", "outputs.jsonl", "received.jsonl",
+		"sent.jsonl", "sessions.jsonl", "settings.jsonl", "usage.jsonl",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
@@ -67,8 +68,12 @@ func checkExport(t *testing.T, store PersonalStore) {
 func exportOf(t *testing.T, store PersonalStore) map[string]string {
 	t.Helper()
 	x := &privacy.Exporter{
-		Tables: store, Buckets: personalBuckets(), Files: store, Clean: func(s string) string { return s }, Now: func() time.Time { return start },
-		Readme: func(string, string, time.Time) string { return "read me" },
+		Tables:  store,
+		Buckets: personalBuckets(),
+		Files:   store,
+		Clean:   func(s string) string { return s },
+		Now:     func() time.Time { return start },
+		Readme:  func(string, string, time.Time) string { return "read me" },
 	}
 	out, in := io.Pipe()
 	go func() { _ = in.CloseWithError(x.Write(t.Context(), person(), "en", false, in)) }()
@@ -79,13 +84,19 @@ func exportOf(t *testing.T, store PersonalStore) map[string]string {
 	return unzip(t, raw)
 }
 
-// chargesStay checks that what was spent this month stays with a person to whom a limit applies, until the month is over.
+// chargesStay checks that what was spent this month stays with a person to whom a limit
+// applies, until the month is over.
 func chargesStay(t *testing.T, store PersonalStore) {
 	t.Helper()
 	furnishPerson(t, store)
 	now := start.Add(time.Hour)
 	deps := privacy.Deps{
-		Tables: store, Store: store, Buckets: personalBuckets(), Now: func() time.Time { return now }, Log: zerolog.Nop(), Limited: func(string) bool { return true },
+		Tables:  store,
+		Store:   store,
+		Buckets: personalBuckets(),
+		Now:     func() time.Time { return now },
+		Log:     zerolog.Nop(),
+		Limited: func(string) bool { return true },
 	}
 	office := privacy.NewOffice(deps)
 	before := spentBy(t, store)

@@ -106,7 +106,9 @@ func alone(round int) bot.SessionKey {
 }
 
 func take(session bot.SessionKey, by string, fence int64) *bot.Change {
-	return &bot.Change{Claim: &bot.Claim{Session: session, Fence: fence, Owner: by, Now: start, Until: start.Add(time.Hour)}}
+	return &bot.Change{
+		Claim: &bot.Claim{Session: session, Fence: fence, Owner: by, Now: start, Until: start.Add(time.Hour)},
+	}
 }
 
 func ofTwoClaimsOneWins(r *racers, round int) {
@@ -166,7 +168,15 @@ func aClaimAndAStopBothTakeEffect(r *racers, round int) {
 	r.do(&bot.Change{Lanes: []bot.LaneUpdate{{Session: name, Turn: &turn, State: &parked}}})
 	first, second := r.run(take(name, "a", 0), &bot.Change{Lanes: []bot.LaneUpdate{{Session: name, Stop: &turn}}})
 	r.both(first, second)
-	want := bot.Lane{Session: name, State: parked, Turn: turn, Stop: turn, Owner: "a", Fence: 1, Until: start.Add(time.Hour)}
+	want := bot.Lane{
+		Session: name,
+		State:   parked,
+		Turn:    turn,
+		Stop:    turn,
+		Owner:   "a",
+		Fence:   1,
+		Until:   start.Add(time.Hour),
+	}
 	same(r.harness, "lane", r.lane(name), want)
 	same(r.harness, "lane, as the other one sees it", r.other.lane(name), want)
 }
@@ -174,8 +184,17 @@ func aClaimAndAStopBothTakeEffect(r *racers, round int) {
 func aStaleFenceAppendsNothing(r *racers, round int) {
 	name := alone(round)
 	r.do(take(name, "a", 0))
-	over := &bot.Change{Claim: &bot.Claim{Session: name, Fence: 1, Owner: "b", Now: start.Add(2 * time.Hour), Until: start.Add(3 * time.Hour)}}
-	write := &bot.Change{Lease: &bot.Lease{Session: name, Fence: 1}, Append: &bot.Append{Session: name, Entries: []journal.Entry{said("t", "late")}}}
+	over := &bot.Change{Claim: &bot.Claim{
+		Session: name,
+		Fence:   1,
+		Owner:   "b",
+		Now:     start.Add(2 * time.Hour),
+		Until:   start.Add(3 * time.Hour),
+	}}
+	write := &bot.Change{
+		Lease:  &bot.Lease{Session: name, Fence: 1},
+		Append: &bot.Append{Session: name, Entries: []journal.Entry{said("t", "late")}},
+	}
 	first, second := r.run(write, over)
 	r.ok(second.err)
 	var want []string
@@ -193,7 +212,9 @@ func aStaleFenceAppendsNothing(r *racers, round int) {
 
 func ofTwoAppendsOneIsInTheJournal(r *racers, round int) {
 	write := func(text string) *bot.Change {
-		return &bot.Change{Append: &bot.Append{Session: session, After: int64(round), Entries: []journal.Entry{said("t", text)}}}
+		return &bot.Change{
+			Append: &bot.Append{Session: session, After: int64(round), Entries: []journal.Entry{said("t", text)}},
+		}
 	}
 	want := "b"
 	if r.oneWins(r.run2(write("a"), write("b"), bot.ErrConflict)) {
@@ -207,7 +228,9 @@ func ofTwoAppendsOneIsInTheJournal(r *racers, round int) {
 
 func ofTwoSendersOneSends(r *racers, _ int) {
 	id := r.do(&bot.Change{Send: []bot.Row{{Session: session, Place: r.place()}}}).Rows[0]
-	update := &bot.Change{Rows: []bot.RowUpdate{{ID: id, From: []bot.RowState{bot.Pending}, To: bot.Sending, Attempts: 1}}}
+	update := &bot.Change{
+		Rows: []bot.RowUpdate{{ID: id, From: []bot.RowState{bot.Pending}, To: bot.Sending, Attempts: 1}},
+	}
 	first, second := r.run(update, update)
 	r.both(first, second)
 	r.onlyOne("the row moved", first.Moved[0], second.Moved[0])
@@ -215,7 +238,9 @@ func ofTwoSendersOneSends(r *racers, _ int) {
 }
 
 func ofTwoEqualArrivalsOneIsNew(r *racers, round int) {
-	change := &bot.Change{Arrive: []bot.Arrival{{Channel: channel, Bot: botID, ID: fmt.Sprint(round), Session: session}}}
+	change := &bot.Change{
+		Arrive: []bot.Arrival{{Channel: channel, Bot: botID, ID: fmt.Sprint(round), Session: session}},
+	}
 	first, second := r.run(change, change)
 	r.both(first, second)
 	r.onlyOne("a number was given", first.Seqs[0] != 0, second.Seqs[0] != 0)
@@ -233,7 +258,8 @@ func twoTurnsDoNotBeginWithOneMessage(r *racers, round int) {
 	if (first.err == nil) == (second.err == nil) {
 		r.Fatalf("the turns ended with %v and %v, want one of them", first.err, second.err)
 	}
-	if refused := errors.Join(first.err, second.err); !errors.Is(refused, bot.ErrLost) && !errors.Is(refused, bot.ErrConflict) {
+	if refused := errors.Join(first.err, second.err); !errors.Is(refused, bot.ErrLost) &&
+		!errors.Is(refused, bot.ErrConflict) {
 		r.Errorf("refused with %v", refused)
 	}
 	waiting, err := r.other.Next(r.Context(), name, 0)
@@ -242,7 +268,10 @@ func twoTurnsDoNotBeginWithOneMessage(r *racers, round int) {
 }
 
 func ofTwoEqualRowsOneIsNew(r *racers, round int) {
-	change := &bot.Change{Send: []bot.Row{{Session: session, Place: r.place()}, {Session: session, Place: r.place(), Key: fmt.Sprint("k", round)}}}
+	change := &bot.Change{Send: []bot.Row{
+		{Session: session, Place: r.place()},
+		{Session: session, Place: r.place(), Key: fmt.Sprint("k", round)},
+	}}
 	first, second := r.run(change, change)
 	r.both(first, second)
 	r.onlyOne("the key existed", first.Skipped[1], second.Skipped[1])
@@ -293,7 +322,14 @@ func whatOneDidTheOtherOneKnows(r *racers, round int) {
 	running, idle := bot.Running, bot.Idle
 	arrived := h.arrive(session, fmt.Sprint("m", round))
 	begun := h.do(&bot.Change{
-		Claim:  &bot.Claim{Session: session, Fence: int64(round), Owner: name, Now: start, Until: farFuture, Arrival: arrived[0]},
+		Claim: &bot.Claim{
+			Session: session,
+			Fence:   int64(round),
+			Owner:   name,
+			Now:     start,
+			Until:   farFuture,
+			Arrival: arrived[0],
+		},
 		Append: &bot.Append{Session: session, After: int64(2 * round), Entries: []journal.Entry{said("t", "question")}},
 		Lanes:  []bot.LaneUpdate{{Session: session, State: &running}},
 	})
@@ -305,7 +341,9 @@ func whatOneDidTheOtherOneKnows(r *racers, round int) {
 	})
 	same(h, "the row is the next one", answered.Rows, []int64{int64(round + 1)})
 	for _, other := range []*harness{r.other, r.harness} { // including the one that did not write it
-		moved := other.do(&bot.Change{Rows: []bot.RowUpdate{{ID: answered.Rows[0], From: []bot.RowState{bot.Pending}, To: bot.Sent}}}).Moved[0]
+		moved := other.do(&bot.Change{
+			Rows: []bot.RowUpdate{{ID: answered.Rows[0], From: []bot.RowState{bot.Pending}, To: bot.Sent}},
+		}).Moved[0]
 		same(h, "moved", moved, other == r.other)
 	}
 }

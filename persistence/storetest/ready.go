@@ -42,7 +42,10 @@ func stopsAreThoseOfTheTurnsThatAProcessHolds(h *harness) {
 	same(h, "for another turn", stops(owner), nil)
 	stop(session, "turn of "+string(session))
 	stop(another, "turn of "+string(another))
-	want := []bot.Stop{{Session: session, Turn: "turn of " + string(session)}, {Session: another, Turn: "turn of " + string(another)}}
+	want := []bot.Stop{
+		{Session: session, Turn: "turn of " + string(session)},
+		{Session: another, Turn: "turn of " + string(another)},
+	}
 	slices.SortFunc(want, func(a, b bot.Stop) int { return cmp.Compare(a.Session, b.Session) })
 	same(h, "both", stops(owner), want)
 	same(h, "of another process", stops("another"), nil)
@@ -123,7 +126,10 @@ func aParkedLaneIsReadyWhenItsQuestionsAreDecidedOrWhenStopped(h *harness) {
 	h.do(&bot.Change{Lanes: []bot.LaneUpdate{{Session: session, Stop: &stop}}})
 	same(h, "stopped", h.ready(start), []bot.SessionKey{session})
 	none := ""
-	h.do(&bot.Change{Lanes: []bot.LaneUpdate{{Session: session, Stop: &none}}, Decide: []bot.Decision{{ID: "b", State: bot.Denied}}})
+	h.do(&bot.Change{
+		Lanes:  []bot.LaneUpdate{{Session: session, Stop: &none}},
+		Decide: []bot.Decision{{ID: "b", State: bot.Denied}},
+	})
 	same(h, "all decided", h.ready(start), []bot.SessionKey{session})
 }
 

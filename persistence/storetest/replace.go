@@ -10,7 +10,9 @@ import (
 
 // changed is a new content of an arrival.
 func changed(session bot.SessionKey, seq int64, raw string) *bot.Change {
-	return &bot.Change{Replace: []bot.Replacement{{Seq: seq, Session: session, Source: bot.FromTerminal, Raw: []byte(raw)}}}
+	return &bot.Change{
+		Replace: []bot.Replacement{{Seq: seq, Session: session, Source: bot.FromTerminal, Raw: []byte(raw)}},
+	}
 }
 
 func whatWaitsGetsANewContentWhatHasBegunDoesNot(h *harness) {
@@ -19,7 +21,14 @@ func whatWaitsGetsANewContentWhatHasBegunDoesNot(h *harness) {
 	got, err := h.Next(h.Context(), session, 10)
 	h.ok(err)
 	same(h, "the arrival", got[0], bot.Arrival{
-		Seq: seqs[0], Channel: channel, Bot: botID, ID: "1", Source: bot.FromTerminal, Session: session, Raw: []byte("new"), At: start,
+		Seq:     seqs[0],
+		Channel: channel,
+		Bot:     botID,
+		ID:      "1",
+		Source:  bot.FromTerminal,
+		Session: session,
+		Raw:     []byte("new"),
+		At:      start,
 	})
 	same(h, "the next one", string(got[1].Raw), "raw 2")
 	same(h, "a claim from before", h.lane(session).Fence, 1)
@@ -51,7 +60,14 @@ func whatWaitsGetsANewContentWhatHasBegunDoesNot(h *harness) {
 func begin(session bot.SessionKey, seq, fence int64) *bot.Change {
 	running, turn := bot.Running, "t1"
 	return &bot.Change{
-		Claim: &bot.Claim{Session: session, Fence: fence, Owner: owner, Now: start, Until: start.Add(time.Minute), Arrival: seq},
+		Claim: &bot.Claim{
+			Session: session,
+			Fence:   fence,
+			Owner:   owner,
+			Now:     start,
+			Until:   start.Add(time.Minute),
+			Arrival: seq,
+		},
 		Lanes: []bot.LaneUpdate{{Session: session, State: &running, Turn: &turn, Arrival: &seq}},
 	}
 }
@@ -59,7 +75,9 @@ func begin(session bot.SessionKey, seq, fence int64) *bot.Change {
 // anEditAndABeginDoNotMix: a turn begins with the content that is stored, or the edit is told that it came too late.
 func anEditAndABeginDoNotMix(r *racers, round int) {
 	name := alone(round)
-	seq := r.do(&bot.Change{Arrive: []bot.Arrival{{Channel: channel, Bot: botID, ID: fmt.Sprint(round), Session: name, Raw: []byte("old")}}}).Seqs[0]
+	seq := r.do(&bot.Change{
+		Arrive: []bot.Arrival{{Channel: channel, Bot: botID, ID: fmt.Sprint(round), Session: name, Raw: []byte("old")}},
+	}).Seqs[0]
 	first, second := r.run(changed(name, seq, "new"), begin(name, seq, 0))
 	if (first.err == nil) == (second.err == nil) {
 		r.Fatalf("the edit ended with %v and the turn with %v, want one of them", first.err, second.err)

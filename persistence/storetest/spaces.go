@@ -15,8 +15,8 @@ import (
 	"github.com/zephbot/zephbot/agent/knn"
 )
 
-// Spaces runs the suite of knn.Spaces. open returns Spaces that live as long as their test. Names of collections are not
-// used by two tests, so that they can share a server.
+// Spaces runs the suite of knn.Spaces. open returns Spaces that live as long as their test. Names of collections are
+// not used by two tests, so that they can share a server.
 func Spaces(t *testing.T, open func(t *testing.T) knn.Spaces) {
 	t.Helper()
 	for name, test := range map[string]func(*spaces){
@@ -117,9 +117,16 @@ func nobodysPointsAreRefused(s *spaces) {
 	_, one := space.Search(s.Context(), knn.Filter{Scopes: []string{"a", ""}}, []float32{1, 0}, 5)
 	_, hashes := space.Hashes(s.Context(), "")
 	for what, err := range map[string]error{
-		"search without scopes": none, "search of an empty scope": empty, "search of one that is empty": one, "hashes": hashes,
-		"upsert": space.Upsert(s.Context(), []knn.Point{owned("a", "2", 0, 1), owned("", "1", 1, 0)}),
-		"delete": space.Delete(s.Context(), "", []string{"1"}), "forget": space.Forget(s.Context(), ""),
+		"search without scopes":       none,
+		"search of an empty scope":    empty,
+		"search of one that is empty": one,
+		"hashes":                      hashes,
+		"upsert": space.Upsert(s.Context(), []knn.Point{
+			owned("a", "2", 0, 1),
+			owned("", "1", 1, 0),
+		}),
+		"delete": space.Delete(s.Context(), "", []string{"1"}),
+		"forget": space.Forget(s.Context(), ""),
 	} {
 		if !errors.Is(err, knn.ErrNoScope) {
 			s.Errorf("%s: %v, want that a scope is missing", what, err)
@@ -131,7 +138,9 @@ func nobodysPointsAreRefused(s *spaces) {
 func ownersAreKeptApart(s *spaces) {
 	space := s.open(s.kind)
 	// Scopes that a careless comparison confuses, and the same keys.
-	scopes := []string{"a", "A", "a ", "ab", "a%", "a_", "a\x01", "telegram:1", "telegram:11", "telegram:1/x", "ä", "a\u0308"}
+	scopes := []string{
+		"a", "A", "a ", "ab", "a%", "a_", "a\x01", "telegram:1", "telegram:11", "telegram:1/x", "ä", "a\u0308",
+	}
 	for i, scope := range scopes {
 		s.put(space, owned(scope, "k", 1, float32(i)), owned(scope, "only "+scope, 0, 1))
 	}
@@ -143,7 +152,9 @@ func ownersAreKeptApart(s *spaces) {
 		}
 		s.hashes(space, scope, map[string]string{"k": "hash of k", "only " + scope: "hash of only " + scope})
 	}
-	s.found(space, []string{"a", "b", "a", "telegram:1"}, "a:k", "a:only a", "telegram:1:k", "telegram:1:only telegram:1")
+	s.found(
+		space, []string{"a", "b", "a", "telegram:1"}, "a:k", "a:only a", "telegram:1:k", "telegram:1:only telegram:1",
+	)
 	s.found(space, []string{"b", "telegram"})
 	s.check(space.Delete(s.Context(), "a", []string{"k", "only A", "k"}))
 	s.found(space, []string{"a"}, "a:only a")
@@ -250,10 +261,14 @@ func whatDoesNotFitIsRefused(s *spaces) {
 		}
 	}
 	s.found(space, []string{"a"}) // all or none
-	if _, err := space.Search(s.Context(), knn.Filter{Scopes: []string{"a"}}, []float32{1}, 5); !errors.Is(err, knn.ErrSize) {
+	if _, err := space.Search(s.Context(), knn.Filter{
+		Scopes: []string{"a"},
+	}, []float32{1}, 5); !errors.Is(err, knn.ErrSize) {
 		s.Errorf("a query of another length: %v", err)
 	}
-	if _, err := space.Search(s.Context(), knn.Filter{Scopes: make([]string, knn.MostScopes+1)}, []float32{1, 0}, 5); err == nil {
+	if _, err := space.Search(s.Context(), knn.Filter{
+		Scopes: make([]string, knn.MostScopes+1),
+	}, []float32{1, 0}, 5); err == nil {
 		s.Error("a search in too many scopes")
 	}
 	for _, kind := range []knn.Kind{

@@ -17,18 +17,36 @@ import (
 
 func namesAreAnyText(s *spaces) {
 	space := s.open(s.kind)
-	names := []string{"x", "'; DROP TABLE point; --", "\"%_*?", "Ä", "ä", "a\u0308", "\n\t", strings.Repeat("long", 60), "😀:🏘", "{\"a\":1}"}
+	names := []string{
+		"x",
+		"'; DROP TABLE point; --",
+		"\"%_*?",
+		"Ä",
+		"ä",
+		"a\u0308",
+		"\n\t",
+		strings.Repeat("long", 60),
+		"😀:🏘",
+		"{\"a\":1}",
+	}
 	want := map[string]string{}
 	for i, name := range names {
 		p := owned(name, name, 1, float32(i))
-		p.Hash, p.Payload = name, map[string]string{name: name, "scope": "not the scope", "key": "not the key", "hash": "x", "": ""}
+		p.Hash = name
+		p.Payload = map[string]string{name: name, "scope": "not the scope", "key": "not the key", "hash": "x", "": ""}
 		s.put(space, p)
 		want[name] = name
 	}
 	for _, name := range names {
 		s.hashes(space, name, map[string]string{name: name})
 		for _, h := range s.found(space, []string{name}, name+":"+name) {
-			if diff := gocmp.Diff(map[string]string{name: name, "scope": "not the scope", "key": "not the key", "hash": "x", "": ""}, h.Payload); diff != "" {
+			if diff := gocmp.Diff(map[string]string{
+				name:    name,
+				"scope": "not the scope",
+				"key":   "not the key",
+				"hash":  "x",
+				"":      "",
+			}, h.Payload); diff != "" {
 				s.Errorf("payload of %q:\n%s", name, diff)
 			}
 		}
@@ -77,7 +95,9 @@ func theBestOfMany(s *spaces) {
 	if s.check(err); len(hits) != 3 || hits[0].Score != 0 {
 		s.Errorf("a query without direction: %v", hits)
 	}
-	if hits, err := space.Search(s.Context(), knn.Filter{Scopes: []string{"b"}}, query, 0); err != nil || len(hits) != 0 {
+	if hits, err := space.Search(s.Context(), knn.Filter{
+		Scopes: []string{"b"},
+	}, query, 0); err != nil || len(hits) != 0 {
 		s.Errorf("no hits wanted: %v, %v", hits, err)
 	}
 }
@@ -124,14 +144,20 @@ func manyUseASpaceAtOnce(s *spaces) {
 			scope := fmt.Sprint("scope", n%3)
 			kept, gone := fmt.Sprint("kept", n), fmt.Sprint("gone", n)
 			for step, err := range []error{
-				space.Upsert(s.Context(), []knn.Point{owned(scope, kept, 1, float32(n)), owned(scope, gone, 0, 1), owned(scope, "shared", 1, 1)}),
+				space.Upsert(s.Context(), []knn.Point{
+					owned(scope, kept, 1, float32(n)),
+					owned(scope, gone, 0, 1),
+					owned(scope, "shared", 1, 1),
+				}),
 				space.Delete(s.Context(), scope, []string{gone}),
 			} {
 				if err != nil {
 					s.Errorf("step %d: %v", step, err)
 				}
 			}
-			hits, err := space.Search(s.Context(), knn.Filter{Scopes: []string{scope}}, []float32{1, float32(n)}, 4*sides)
+			hits, err := space.Search(
+				s.Context(), knn.Filter{Scopes: []string{scope}}, []float32{1, float32(n)}, 4*sides,
+			)
 			has := func(key string) bool {
 				return slices.ContainsFunc(hits, func(h knn.Hit) bool { return h.Key == key })
 			}
@@ -151,7 +177,11 @@ func aCancelledCallEnds(s *spaces) {
 	cancel()
 	_, search := space.Search(ctx, knn.Filter{Scopes: []string{"a"}}, []float32{1, 0}, 1)
 	_, hashes := space.Hashes(ctx, "a")
-	for what, err := range map[string]error{"search": search, "hashes": hashes, "upsert": space.Upsert(ctx, []knn.Point{owned("a", "2", 1, 0)})} {
+	for what, err := range map[string]error{
+		"search": search,
+		"hashes": hashes,
+		"upsert": space.Upsert(ctx, []knn.Point{owned("a", "2", 1, 0)}),
+	} {
 		if err == nil {
 			s.Errorf("%s after the end of its context", what)
 		}

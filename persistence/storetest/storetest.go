@@ -36,7 +36,8 @@ var (
 func Run(t *testing.T, open func(t *testing.T) bot.Store) {
 	t.Helper()
 	for _, group := range []map[string]func(*harness){
-		arrivalTests(), laneTests(), readyTests(), journalTests(), approvalTests(), outboxTests(), editTests(), factTests(), moveTests(),
+		arrivalTests(), laneTests(), readyTests(), journalTests(),
+		approvalTests(), outboxTests(), editTests(), factTests(), moveTests(),
 		atomicTests(), concurrencyTests(), inspectTests(), ledgerTests(),
 	} {
 		for name, test := range group {
@@ -86,7 +87,13 @@ func (h *harness) arrive(session bot.SessionKey, ids ...string) []int64 {
 	var change bot.Change
 	for _, id := range ids {
 		change.Arrive = append(change.Arrive, bot.Arrival{
-			Channel: channel, Bot: botID, ID: id, Source: bot.FromTelegram, Session: session, Raw: []byte("raw " + id), At: start,
+			Channel: channel,
+			Bot:     botID,
+			ID:      id,
+			Source:  bot.FromTelegram,
+			Session: session,
+			Raw:     []byte("raw " + id),
+			At:      start,
 		})
 	}
 	return h.do(&change).Seqs

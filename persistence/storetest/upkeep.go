@@ -31,7 +31,11 @@ func Upkeep(t *testing.T, store Kept) {
 	h.furnish()
 	put := func(session, output, file string) {
 		h.ok(store.Save(t.Context(), overflow.Item{
-			ID: "0f8fad5b-d9cb-469f-a165-70860000000" + output, Session: session, Call: "c", Text: "long", Expires: start,
+			ID:      "0f8fad5b-d9cb-469f-a165-70860000000" + output,
+			Session: session,
+			Call:    "c",
+			Text:    "long",
+			Expires: start,
 		}))
 		_, err := store.Put(t.Context(), session, strings.NewReader(file))
 		h.ok(err)
@@ -42,13 +46,25 @@ func Upkeep(t *testing.T, store Kept) {
 	h.say(another, "", "one", "two", "three")
 	decided := bot.Decision{ID: "later", State: bot.Denied, By: "u", At: start}
 	h.do(&bot.Change{Ask: []bot.Approval{{ID: "later", Session: another, Created: start}}})
-	rows := h.do(&bot.Change{Decide: []bot.Decision{decided}, Send: []bot.Row{{Session: another, Place: h.place(), Purpose: bot.Final, Key: "late"}}}).Rows
-	h.do(&bot.Change{Rows: []bot.RowUpdate{{ID: rows[0], From: []bot.RowState{bot.Pending}, To: bot.Sent, Message: "9"}}})
-	seqs := h.arrive(another, "8", "9")
-	h.do(&bot.Change{Done: seqs[:1], Arrive: []bot.Arrival{{Channel: channel, Bot: botID, ID: "10", Session: session, Express: true, At: start}}})
+	rows := h.do(&bot.Change{
+		Decide: []bot.Decision{decided},
+		Send:   []bot.Row{{Session: another, Place: h.place(), Purpose: bot.Final, Key: "late"}},
+	}).Rows
 	h.do(&bot.Change{
-		Append: &bot.Append{Session: another, After: 3, Entries: []journal.Entry{{Kind: journal.ResetEntry, At: start}}},
-		Facts:  []bot.Fact{{Bucket: bot.ResetBucket, Key: another, Value: start.Format(time.RFC3339Nano)}},
+		Rows: []bot.RowUpdate{{ID: rows[0], From: []bot.RowState{bot.Pending}, To: bot.Sent, Message: "9"}},
+	})
+	seqs := h.arrive(another, "8", "9")
+	h.do(&bot.Change{
+		Done:   seqs[:1],
+		Arrive: []bot.Arrival{{Channel: channel, Bot: botID, ID: "10", Session: session, Express: true, At: start}},
+	})
+	h.do(&bot.Change{
+		Append: &bot.Append{
+			Session: another,
+			After:   3,
+			Entries: []journal.Entry{{Kind: journal.ResetEntry, At: start}},
+		},
+		Facts: []bot.Fact{{Bucket: bot.ResetBucket, Key: another, Value: start.Format(time.RFC3339Nano)}},
 	})
 	keep := keeping.Retention{Journal: time.Hour, Outbox: time.Hour, Blobs: time.Hour}
 	sweep := func(years int) keeping.Swept {
@@ -64,7 +80,8 @@ func Upkeep(t *testing.T, store Kept) {
 	_, err = h.Busy(t.Context(), moved)
 	h.ok(err)
 	swept := sweep(2)
-	if first.Charges == 0 || swept.Outputs+first.Outputs == 0 || swept.Blobs == 0 || swept.Asked+first.Asked == 0 || swept.Contents+first.Contents == 0 {
+	if first.Charges == 0 || swept.Outputs+first.Outputs == 0 || swept.Blobs == 0 ||
+		swept.Asked+first.Asked == 0 || swept.Contents+first.Contents == 0 {
 		t.Errorf("swept %+v, then %+v", first, swept)
 	}
 	sweep(3)
@@ -74,7 +91,9 @@ func Upkeep(t *testing.T, store Kept) {
 func (h *harness) locksOfTheDeadAreFree(store Kept) {
 	h.Helper()
 	lock := func(key, owner string) bot.Fact { return bot.Fact{Bucket: bot.LeaderBucket, Key: key, Value: owner} }
-	h.do(&bot.Change{Facts: []bot.Fact{lock("polls", "alive"), lock("erases", "dead"), {Bucket: "leaders", Key: "x", Value: "dead"}}})
+	h.do(&bot.Change{
+		Facts: []bot.Fact{lock("polls", "alive"), lock("erases", "dead"), {Bucket: "leaders", Key: "x", Value: "dead"}},
+	})
 	_, err := store.Recover(h.Context(), "alive")
 	h.ok(err)
 	locks, err := store.FactsOf(h.Context(), bot.LeaderBucket, "", time.Now())

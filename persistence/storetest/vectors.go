@@ -150,7 +150,9 @@ func reference(points []knn.Point, query []float32) []knn.Hit {
 func theMostSimilarComeFirst(v *vectors) {
 	v.put(tool("s:east", 1, 0), tool("s:north", 0, 2), tool("s:west", -3, 0), tool("s:northeast", 1, 1))
 	v.hits("known directions", v.find(9, 5, 0), knn.Hit{Key: "s:east", Score: 1},
-		knn.Hit{Key: "s:northeast", Score: float32(math.Sqrt(0.5))}, knn.Hit{Key: "s:north"}, knn.Hit{Key: "s:west", Score: -1})
+		knn.Hit{Key: "s:northeast", Score: float32(math.Sqrt(0.5))}, knn.Hit{
+			Key: "s:north",
+		}, knn.Hit{Key: "s:west", Score: -1})
 
 	points := random(1, 150, 32)
 	v.put(points...)
@@ -180,7 +182,14 @@ func aLimitBoundsTheHits(v *vectors) {
 	for _, test := range []struct {
 		limit int
 		want  []string
-	}{{-1, []string{}}, {0, []string{}}, {1, []string{"s:a"}}, {2, []string{"s:a", "s:b"}}, {3, []string{"s:a", "s:b", "s:c"}}, {50, []string{"s:a", "s:b", "s:c"}}} {
+	}{
+		{-1, []string{}},
+		{0, []string{}},
+		{1, []string{"s:a"}},
+		{2, []string{"s:a", "s:b"}},
+		{3, []string{"s:a", "s:b", "s:c"}},
+		{50, []string{"s:a", "s:b", "s:c"}},
+	} {
 		if got := keysOf(v.find(test.limit, 1, 0)); !slices.Equal(got, test.want) {
 			v.Errorf("limit %d: %v, want %v", test.limit, got, test.want)
 		}
@@ -195,7 +204,10 @@ func aPointIsReplaced(v *vectors) {
 	v.put(changed)
 	v.hashes(map[string]string{"s:a": "another", "s:b": "hash of s:b"})
 	v.hits("after the change", v.find(1, 0, 1), knn.Hit{Key: "s:a", Score: 1})
-	v.hits("in the old direction", v.find(9, 1, 0), knn.Hit{Key: "s:a"}, knn.Hit{Key: "s:b", Score: float32(-1 / math.Sqrt(10))})
+	v.hits("in the old direction", v.find(9, 1, 0), knn.Hit{Key: "s:a"}, knn.Hit{
+		Key:   "s:b",
+		Score: float32(-1 / math.Sqrt(10)),
+	})
 }
 
 func aPointIsRemoved(v *vectors) {
@@ -246,7 +258,9 @@ func anotherLengthReplacesTheOld(v *vectors) {
 func withoutADirectionNothingIsSimilar(v *vectors) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	v.put(tool("s:a", 1, 0), tool("s:zero", 0, 0), tool("s:nan", nan, 1), tool("s:inf", inf, -inf))
-	v.hits("among those with a direction", v.find(9, 1, 0), knn.Hit{Key: "s:a", Score: 1}, knn.Hit{Key: "s:inf"}, knn.Hit{Key: "s:nan"},
+	v.hits("among those with a direction", v.find(9, 1, 0), knn.Hit{Key: "s:a", Score: 1}, knn.Hit{
+		Key: "s:inf",
+	}, knn.Hit{Key: "s:nan"},
 		knn.Hit{Key: "s:zero"})
 	v.holds("s:a", "s:inf", "s:nan", "s:zero")
 	for _, query := range [][]float32{{0, 0}, {nan, 0}, {inf, 1}} {
@@ -267,7 +281,8 @@ func theLengthOfAVectorDoesNotCount(v *vectors) {
 
 func keysAndPayloadsAreAnyText(v *vectors) {
 	keys := []string{
-		"", "bare", "s:a/b\\c", "s:'; DROP TABLE vector_point; --", "s:\"%_*?", "s:Ä", "s:ä", "s:a\u0308", "s:\n\t", "s:" + strings.Repeat("long", 300), "😀:🏘",
+		"", "bare", "s:a/b\\c", "s:'; DROP TABLE vector_point; --", "s:\"%_*?", "s:Ä",
+		"s:ä", "s:a\u0308", "s:\n\t", "s:" + strings.Repeat("long", 300), "😀:🏘",
 	}
 	var points []knn.Point
 	for i, key := range keys {

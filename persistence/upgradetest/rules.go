@@ -26,12 +26,28 @@ var forbidden = []struct {
 	why   string
 	known bool // only for tables that existed before
 }{
-	{regexp.MustCompile(`(?i)\bdrop\s+(table|column|function|sequence|view|schema|type)\b`), "removes what the version before uses", false},
-	{regexp.MustCompile(`(?i)\balter\s+table\b.*\bdrop\s+(?:constraint|default)\b`), "removes what the version before uses", true},
+	{
+		regexp.MustCompile(`(?i)\bdrop\s+(table|column|function|sequence|view|schema|type)\b`),
+		"removes what the version before uses",
+		false,
+	},
+	{
+		regexp.MustCompile(`(?i)\balter\s+table\b.*\bdrop\s+(?:constraint|default)\b`),
+		"removes what the version before uses",
+		true,
+	},
 	{regexp.MustCompile(`(?i)\brename\b`), "renames what the version before uses", false},
-	{regexp.MustCompile(`(?i)\balter\s+(?:column\s+)?\w+\s+(?:set\s+data\s+)?type\b`), "changes a type that the version before knows", true},
+	{
+		regexp.MustCompile(`(?i)\balter\s+(?:column\s+)?\w+\s+(?:set\s+data\s+)?type\b`),
+		"changes a type that the version before knows",
+		true,
+	},
 	{regexp.MustCompile(`(?i)\bset\s+not\s+null\b`), "refuses rows of the version before", true},
-	{regexp.MustCompile(`(?i)\badd\s+(?:constraint|check|unique|primary|foreign|exclude)\b`), "may refuse rows of the version before", true},
+	{
+		regexp.MustCompile(`(?i)\badd\s+(?:constraint|check|unique|primary|foreign|exclude)\b`),
+		"may refuse rows of the version before",
+		true,
+	},
 	{regexp.MustCompile(`(?i)\bcreate\s+or\s+replace\b`), "changes what the version before calls", false},
 	{regexp.MustCompile(`(?i)\b(?:truncate|delete\s+from)\b`), "deletes what the version before wrote", false},
 	{regexp.MustCompile(`(?i)\bcreate\s+(?:constraint\s+)?trigger\b`), "changes what the version before writes", true},

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// memoryLimit bounds the copies of vectors in memory, of all owners together: at least 32 000 vectors of 512 numbers,
-	// and 127 000 of one owner. What does not fit is read from the database for each search.
+	// memoryLimit bounds the copies of vectors in memory, of all owners together: at least 32 000 vectors of 512
+	// numbers, and 127 000 of one owner. What does not fit is read from the database for each search.
 	memoryLimit = 64 << 20
 	// manyCandidates is the share of vectors of which it is faster to read all than each by its id: one of so many.
 	manyCandidates = 4
@@ -24,17 +24,18 @@ const (
 
 // nearest is implemented by rows whose database can search by itself.
 type nearest interface {
-	// Nearest calls see for at most limit vectors of a scope, the most similar first. query has length 1, or is zero. ok is
-	// false if the database cannot do it now; then nothing was seen.
+	// Nearest calls see for at most limit vectors of a scope, the most similar first. query has length 1, or is zero.
+	// ok is false if the database cannot do it now; then nothing was seen.
 	Nearest(
 		ctx context.Context, kind knn.Kind, scope string, query []float32, limit int, see func(id int64, score float32),
 	) (ok bool, err error)
 }
 
 // exact is knn.Spaces over a database. It compares the query with every vector of the scopes: 10 000 vectors of 512
-// numbers take about 2 ms, which no index on disk beats, and none is missed. It keeps copies of the vectors of the scopes
-// that were searched last, up to a limit in bytes, those of large scopes as codes of a byte for each number; each search
-// first reads the versions of its scopes, so that the copies are never older than what is stored, also by another process.
+// numbers take about 2 ms, which no index on disk beats, and none is missed. It keeps copies of the vectors of
+// the scopes that were searched last, up to a limit in bytes, those of large scopes as codes of a byte for each
+// number; each search first reads the versions of its scopes, so that the copies are never older than what is
+// stored, also by another process.
 type exact struct {
 	knn.Rows
 	limit int64 // bytes
@@ -188,7 +189,9 @@ func (s *exactSpace) searchScope(ctx context.Context, scope string, query []floa
 }
 
 // offerTo returns a function that compares a stored vector. One of a wrong length is skipped.
-func (s *exactSpace) offerTo(scope string, query []float32, top *knn.Top[pointPlace]) func(id int64, data []byte) error {
+func (s *exactSpace) offerTo(
+	scope string, query []float32, top *knn.Top[pointPlace],
+) func(id int64, data []byte) error {
 	one := make([]float32, s.kind.Size)
 	return func(id int64, data []byte) error {
 		if s.isOdd(id, data) {

@@ -34,8 +34,8 @@ type pack struct {
 // Bytes of memory for a vector beside its numbers or bytes: the id, and the rest of a code.
 const idSize, codeSize = 8, 8
 
-// addVector appends a vector. It begins to use codes when the numbers take more than a quarter of limit, and returns false when
-// the codes take more than all of it.
+// addVector appends a vector. It begins to use codes when the numbers take more than a quarter of limit, and returns
+// false when the codes take more than all of it.
 func (c *shelf) addVector(id int64, vector []float32, limit int64) bool {
 	if !c.coded && c.size+int64(4*len(vector)+idSize) > limit/4 {
 		c.encodePacks(len(vector))
@@ -109,9 +109,9 @@ func (c *shelf) compareAll(ctx context.Context, scope string, query []float32, t
 	return nil
 }
 
-// findCandidates returns the ids, ascending, of the vectors that may be among the best; the others cannot be. The copy has
-// codes. Of limit vectors at least, the lower bound is the threshold or more: what stays below it is not among the best,
-// however equal similarities are ordered.
+// findCandidates returns the ids, ascending, of the vectors that may be among the best; the others cannot be. The copy
+// has codes. Of limit vectors at least, the lower bound is the threshold or more: what stays below it is not among the
+// best, however equal similarities are ordered.
 func (c *shelf) findCandidates(ctx context.Context, query []float32, limit int, floor float32) ([]int64, error) {
 	prepared, size := knn.NewQuery(query), len(query)
 	highs := make([]float32, 0, len(c.ids))

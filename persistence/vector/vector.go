@@ -50,7 +50,8 @@ type Options struct {
 	URL     string // of Qdrant
 	APIKey  string // of Qdrant; "" = none
 	Points  Points // of the backend Embedded. The caller closes it after the Store
-	// Rows stores the Spaces of the backend Embedded. The caller closes it after the Store; nil = they are kept in memory.
+	// Rows stores the Spaces of the backend Embedded. The caller closes it after the Store;
+	// nil = they are kept in memory.
 	Rows knn.Rows
 	// Memory bounds the copies of vectors of the backend Embedded, in bytes; 0 = 64 MiB.
 	Memory int64

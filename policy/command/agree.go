@@ -11,9 +11,9 @@ import (
 // reasonArithmetic is why arithmetic with anything but numbers is not certain.
 const reasonArithmetic = "arithmetic may run code that is hidden in a value"
 
-// compareWithPlain compares what the parser found in the text of w with what the plain grammar finds, and records why bash may run
-// something else. doubt reports that commands other than those in the tree may run, so that the text must be searched
-// for names again.
+// compareWithPlain compares what the parser found in the text of w with what the plain grammar finds, and records why
+// bash may run something else. doubt reports that commands other than those in the tree may run, so that the text
+// must be searched for names again.
 func (w *walker) compareWithPlain() (doubt bool) {
 	plain := readPlain(w.src, make([]token, 0, len(w.tokens)))
 	why, doubt := plain.differsFrom(w.tokens)
@@ -23,8 +23,8 @@ func (w *walker) compareWithPlain() (doubt bool) {
 	return doubt
 }
 
-// differsFrom returns why a text is not plain, or how its tokens differ from those of another reading; none if it is plain
-// and they are equal. It sorts both lists.
+// differsFrom returns why a text is not plain, or how its tokens differ from those of another reading; none if it is
+// plain and they are equal. It sorts both lists.
 func (r *plainReader) differsFrom(tokens []token) (why reason.Reason, doubt bool) {
 	if r.reason != "" {
 		return notPlain(r.reason), r.doubt

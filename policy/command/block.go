@@ -6,7 +6,8 @@ import (
 )
 
 // blocklist is the default blocklist (seed 003, tools.shell.blocked_commands, and its documented additions).
-const blocklist = "rm -rf /\nsudo\nsu\ndoas\npkexec\nmkfs\nfdisk\ndd if=\ndd of=\ncurl\nwget\nnc \nncat\nnetcat\nshutdown\nreboot\nhalt\npoweroff\ncurl|bash"
+const blocklist = "rm -rf /\nsudo\nsu\ndoas\npkexec\nmkfs\nfdisk\ndd if=\ndd of=\ncurl\nwget\nnc " +
+	"\nncat\nnetcat\nshutdown\nreboot\nhalt\npoweroff\ncurl|bash"
 
 // DefaultBlocked returns the default blocklist, in the spelling of tools.shell.allowed_commands.
 func DefaultBlocked() []string { return strings.Split(blocklist, "\n") }
@@ -107,8 +108,8 @@ type removal struct {
 	targets                []string
 }
 
-// wipesDisk reports whether the words of rm delete an absolute path recursively and without asking, or a root, a top-level
-// directory or a home directory recursively.
+// wipesDisk reports whether the words of rm delete an absolute path recursively and without asking, or a root, a
+// top-level directory or a home directory recursively.
 func wipesDisk(words []string) bool {
 	r := readRemoval(words)
 	if !r.recursive {

@@ -284,7 +284,9 @@ func (f *finder) parseText(text string, at place) (problem string) {
 }
 
 // parsers are idle parsers of bash.
-var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)) }}
+var parsers = sync.Pool{
+	New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)) },
+}
 
 // parseFor parses a text for use. A panic, which the parser has of its own, is an error.
 func parseFor(text string, use func(*syntax.File)) (err error) {
@@ -321,8 +323,8 @@ func (f *finder) readAgain(text string, at place) {
 	f.out.Commands = kept
 }
 
-// readRoughly finds commands in text that cannot be parsed, or that bash may read differently, so that blocked names are
-// still found. It drops quotes and backslashes, and every separator starts a command.
+// readRoughly finds commands in text that cannot be parsed, or that bash may read differently, so that blocked names
+// are still found. It drops quotes and backslashes, and every separator starts a command.
 func (f *finder) readRoughly(text string, at place) {
 	text = strings.NewReplacer(`"`, "", `'`, "", "\\\n", "", `\`, "", "$(", "\n", "`", "\n", "<&-", "\n", ">&-",
 		"\n").Replace(text)

@@ -279,7 +279,8 @@ func (f *files) addCommand(c *Command) {
 // addReads adds the words of a command that reads only what these name, or below it. It returns false for others.
 func (f *files) addReads(c *Command) bool {
 	r := readings()[c.Name]
-	if r == nil || c.Dynamic || c.Name != c.Words[0] || r.language && (c.Name != "sed" || slices.ContainsFunc(c.Departures, Departure.mayRun)) {
+	if r == nil || c.Dynamic || c.Name != c.Words[0] ||
+		r.language && (c.Name != "sed" || slices.ContainsFunc(c.Departures, Departure.mayRun)) {
 		return false
 	}
 	words, skip := 0, c.skippedWords(r)

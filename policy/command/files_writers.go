@@ -151,7 +151,9 @@ func showsNothing(words []string) bool {
 			return isListed(list, key)
 		})
 	}
-	patch := has("-p -u --patch --patch-with-stat --cc -c -L -v --verbose --word-diff --color-words -U --unified --raw-diff") ||
+	patch := has(
+		"-p -u --patch --patch-with-stat --cc -c -L -v --verbose --word-diff --color-words -U --unified --raw-diff",
+	) ||
 		slices.ContainsFunc(words, func(w string) bool {
 			return len(w) > 1 && w[0] == '-' && w[1] != '-' && strings.ContainsAny(w, "puLUSGv") ||
 				strings.HasPrefix(w, "--patch") || strings.HasPrefix(w, "--word-diff")

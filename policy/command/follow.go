@@ -8,8 +8,8 @@ import (
 	"github.com/zephbot/zephbot/policy/reason"
 )
 
-// judgeOptions compares a command with the table of its program, and returns what it found; without a table, nothing. Only what the
-// tables list is harmless: an option that is unknown, abbreviated or hidden in an expansion departs.
+// judgeOptions compares a command with the table of its program, and returns what it found; without a table, nothing.
+// Only what the tables list is harmless: an option that is unknown, abbreviated or hidden in an expansion departs.
 func (c *Command) judgeOptions() (d departing) {
 	name := strings.ToLower(c.Name)
 	if table := tableOf(name); table != nil {
@@ -70,7 +70,9 @@ func (f *finder) followInner(d departing, words []word, at place) {
 	}
 	switch {
 	case d.row.joined:
-		if at := slices.IndexFunc(rest, func(w word) bool { return strings.HasPrefix(w.text, ":::") }); d.row.always && at >= 0 {
+		if at := slices.IndexFunc(rest, func(w word) bool {
+			return strings.HasPrefix(w.text, ":::")
+		}); d.row.always && at >= 0 {
 			rest = rest[:at] // of parallel: what follows is its input
 		}
 		f.followJoined(d.title, rest, at)
@@ -97,8 +99,8 @@ func markPlaceholders(words []word, text string) []word {
 	return words
 }
 
-// runInner follows words that run as a command of their own. Their standard input stays the same, except where the program
-// reads it.
+// runInner follows words that run as a command of their own. Their standard input stays the same,
+// except where the program reads it.
 func (f *finder) runInner(via string, words []word, at place) {
 	if len(words) == 0 {
 		return

@@ -4,7 +4,8 @@ import "sync"
 
 // inertNames lists the programs that can neither change anything nor run another program, whatever their words. What
 // they read is what their words name.
-const inertNames = ": true false echo pwd cd ls cat head tail wc cut tr tac rev nl basename dirname sleep seq grep egrep fgrep"
+const inertNames = ": true false echo pwd cd ls cat head tail wc cut tr tac rev nl basename dirname sleep seq " +
+	"grep egrep fgrep"
 
 var inertPrograms = sync.OnceValue(func() map[string]bool { return wordSet(inertNames) })
 

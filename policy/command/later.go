@@ -54,7 +54,8 @@ func (c *Command) mayRunWords() bool {
 		return false
 	}
 	d := c.judgeOptions()
-	return d.table == nil || !d.row.followsCommand() || d.row.always || slices.ContainsFunc(d.found, func(each Departure) bool { return each.Unknown })
+	return d.table == nil || !d.row.followsCommand() || d.row.always ||
+		slices.ContainsFunc(d.found, func(each Departure) bool { return each.Unknown })
 }
 
 // blockedLater returns the entry that blocks something an unknown program of the script may run; "" for none.

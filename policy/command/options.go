@@ -66,7 +66,8 @@ func (d *departing) judgeWords() {
 func (d *departing) judgeTexts() {
 	for i := 1; i < len(d.command.Words); i++ {
 		switch text, before := d.command.Words[i], d.command.Words[i-1]; {
-		case d.row.awk && (before == "-F" || before == "-v" || strings.HasPrefix(text, "-F") || strings.HasPrefix(text, "-v")):
+		case d.row.awk &&
+			(before == "-F" || before == "-v" || strings.HasPrefix(text, "-F") || strings.HasPrefix(text, "-v")):
 		case d.row.forbidsText(text), d.row.awk && d.command.markOf(i)&MarkExpansion != 0:
 			d.addStart(text, "may run a program or touch a file")
 		case d.row.awk && awkWrites(text):
@@ -121,7 +122,10 @@ func (d *departing) enterRow(key string) {
 // addDeparture records a departure. A rule can name it by its option.
 func (d *departing) addDeparture(option, why string) {
 	d.found = append(d.found, Departure{
-		Option: option, Why: "of " + d.title + " " + why, Starts: why == effectOf("|starts"), Unknown: why == unknownOption,
+		Option:  option,
+		Why:     "of " + d.title + " " + why,
+		Starts:  why == effectOf("|starts"),
+		Unknown: why == unknownOption,
 	})
 }
 
@@ -204,7 +208,8 @@ func (d *departing) judgeWord(i int) {
 	}
 	if why := d.row.wordDeparts(text, d.words); why != "" {
 		d.addDeparture(text, why)
-		d.found[len(d.found)-1].Starts = text[0] == '+' && d.row.starts || strings.Contains(text, "::") && !strings.Contains(text, "[")
+		d.found[len(d.found)-1].Starts = text[0] == '+' && d.row.starts ||
+			strings.Contains(text, "::") && !strings.Contains(text, "[")
 	}
 }
 
@@ -233,9 +238,12 @@ func (d *departing) judgeSetting(i int) {
 
 // harmlessSetting reports whether a key of git's configuration affects no program, file or address.
 func harmlessSetting(key string) bool {
-	for begin := range strings.FieldsSeq("user. author. committer. branch. pull. push. fetch. color. advice. commit.verbose commit.gpgsign rerere. rebase.auto merge.ff merge.conflictstyle " +
-		"core.autocrlf core.filemode core.ignorecase core.eol core.quotepath core.safecrlf core.symlinks core.abbrev init.defaultbranch log. status. tag.sort tag.gpgsign gc. pack. " +
-		"diff.renames diff.algorithm diff.colormoved diff.noprefix diff.context diff.mnemonicprefix help.autocorrect versionsort. column. format.pretty feature. index.") {
+	for begin := range strings.FieldsSeq("user. author. committer. branch. pull. push. fetch. color. advice. " +
+		"commit.verbose commit.gpgsign rerere. rebase.auto merge.ff merge.conflictstyle " +
+		"core.autocrlf core.filemode core.ignorecase core.eol core.quotepath core.safecrlf core.symlinks core.abbrev " +
+		"init.defaultbranch log. status. tag.sort tag.gpgsign gc. pack. " +
+		"diff.renames diff.algorithm diff.colormoved diff.noprefix diff.context diff.mnemonicprefix help.autocorrect " +
+		"versionsort. column. format.pretty feature. index.") {
 		if strings.HasPrefix(key, begin) {
 			return true
 		}
@@ -274,8 +282,8 @@ func (r *optionRow) wordObeyed(text string) string {
 	return ""
 }
 
-// enterSubcommand continues with the row of a subcommand. A word without a row is an ordinary one, unless the table has a row for
-// others.
+// enterSubcommand continues with the row of a subcommand. A word without a row is an ordinary one, unless
+// the table has a row for others.
 func (d *departing) enterSubcommand(i int) {
 	name := d.command.Words[i]
 	if d.wordAt(i).isDynamic() && d.row.starts {
@@ -293,7 +301,8 @@ func (d *departing) enterSubcommand(i int) {
 	d.judgeWord(i)
 }
 
-// judgeWhole judges an option that is a whole word, perhaps with a value: --output=x, or -run x where options have one dash.
+// judgeWhole judges an option that is a whole word, perhaps with a value: --output=x, or -run
+// x where options have one dash.
 func (d *departing) judgeWhole(i int, text string) int {
 	key, inline, attached := strings.Cut(text, "=")
 	spelled, _, _ := strings.Cut(d.command.Words[i], "=")
@@ -312,7 +321,8 @@ func (d *departing) judgeWhole(i int, text string) int {
 // skipInner skips the command after -exec, which is judged separately.
 func (d *departing) skipInner(i int) int {
 	to := i + 1
-	for to < len(d.command.Words) && d.command.Words[to] != ";" && (d.command.Words[to] != "+" || d.command.Words[to-1] != "{}") {
+	for to < len(d.command.Words) && d.command.Words[to] != ";" &&
+		(d.command.Words[to] != "+" || d.command.Words[to-1] != "{}") {
 		to++
 	}
 	d.execs = append(d.execs, [2]int{i, to})
@@ -342,7 +352,8 @@ func (d *departing) judgeLetters(i int, text string) int {
 		case kind == "..." && j+1 == len(text):
 			return d.skipInner(i)
 		case takesValue(kind):
-			if value = (word{text: text[j+1:], mark: d.command.markOf(i)}); (value.text == "" || bundle) && i+used+1 < len(d.command.Words) {
+			if value = (word{text: text[j+1:], mark: d.command.markOf(i)}); (value.text == "" || bundle) &&
+				i+used+1 < len(d.command.Words) {
 				used++
 				value = d.wordAt(i + used)
 			}
@@ -407,8 +418,8 @@ func staysHere(path string) bool {
 	return path == "" || strings.IndexByte("/~$\"`", path[0]) < 0 && !strings.Contains(path, ":")
 }
 
-// isAddress reports whether a word is an address on the network, such as https://host/path or user@host:path, rather than
-// a path.
+// isAddress reports whether a word is an address on the network, such as https://host/path or
+// user@host:path, rather than a path.
 func isAddress(text string) bool {
 	host, rest, ok := strings.Cut(text, ":")
 	if !ok || host == "" || strings.Contains(host, "/") || strings.HasPrefix(rest, ":") {

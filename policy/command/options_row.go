@@ -9,11 +9,12 @@ type optionRow struct {
 	risky    []optionEntry
 	ask      string
 	texts    []string // lower-case
-	// first is the number of the word after which no options follow, most that of the last word that is not written to; 0 =
-	// none.
+	// first is the number of the word after which no options follow, most that of the last word
+	// that is not written to; 0 = none.
 	first, most                                                            int
 	any, subs, here, address, at, plus, assign, single, bundled, awk, keys bool
-	// command: the words from the first-th on are a command; joined: a shell runs them; shell: without them it starts one.
+	// command: the words from the first-th on are a command; joined: a shell runs them;
+	// shell: without them it starts one.
 	command, joined, shell bool
 	sets, dash, sed        bool // NAME=value, and a dash, may come before; words are scripts of sed
 	starts, execs, always  bool // options start programs, or are followed by a command; every use starts programs
@@ -60,7 +61,8 @@ func (r *optionRow) longOption(key string) (kind, effect string) {
 	return r.unknownOption()
 }
 
-// shortOption does the same for a one-letter option. word is the word that begins with it; "" if it is not the first letter.
+// shortOption does the same for a one-letter option. word is the word that begins with it; ""
+// if it is not the first letter.
 func (r *optionRow) shortOption(word string, letter byte) (kind, effect string) {
 	kind, effect, known := r.findOption("-"+string(letter), word)
 	if known {
@@ -86,8 +88,8 @@ const (
 	shortened = 500
 )
 
-// findOption searches an option in both parts of the row. The closer match counts; if both are equally close, the harmful one
-// does. word is what an entry such as -W* is compared with.
+// findOption searches an option in both parts of the row. The closer match counts; if both are equally close, the
+// harmful one does. word is what an entry such as -W* is compared with.
 func (r *optionRow) findOption(key, word string) (kind, effect string, known bool) {
 	best := 0
 	if found, ok := r.harmless[key]; ok {
@@ -127,8 +129,8 @@ func (r *optionRow) unabbreviate(key string) (full string) {
 	return full
 }
 
-// matchLevel returns how close an entry is to an option, 0 for no match. Harmful entries also match abbreviated options,
-// which getopt and git allow.
+// matchLevel returns how close an entry is to an option, 0 for no match. Harmful entries also match abbreviated
+// options, which getopt and git allow.
 func (e *optionEntry) matchLevel(key, word string) int {
 	switch {
 	case e.kind == kindEvery:

@@ -131,7 +131,10 @@ func (t *optionTables) addTables(file string, lines []tableLine, parts map[strin
 	var table optionTable
 	var errs []error
 	for _, line := range lines {
-		if into := map[string]map[string]optionTable{"programs": t.programs, "versioned": t.versioned}[line.names]; into != nil {
+		if into := map[string]map[string]optionTable{
+			"programs":  t.programs,
+			"versioned": t.versioned,
+		}[line.names]; into != nil {
 			table = optionTable{}
 			for name := range strings.FieldsSeq(line.rest) {
 				if into[name] != nil {
@@ -236,9 +239,24 @@ func (r *optionRow) setProperty(token string) bool {
 		number = int(value[0] - '0')
 	}
 	flags := map[string]*bool{
-		"*": &r.any, "sub": &r.subs, "here": &r.here, "addr": &r.address, "at": &r.at, "plus": &r.plus, "assign": &r.assign,
-		"single": &r.single, "bundled": &r.bundled, "awk": &r.awk, "keys": &r.keys,
-		"command": &r.command, "joined": &r.joined, "shell": &r.shell, "sets": &r.sets, "dash": &r.dash, "sed": &r.sed, "starts": &r.always,
+		"*":       &r.any,
+		"sub":     &r.subs,
+		"here":    &r.here,
+		"addr":    &r.address,
+		"at":      &r.at,
+		"plus":    &r.plus,
+		"assign":  &r.assign,
+		"single":  &r.single,
+		"bundled": &r.bundled,
+		"awk":     &r.awk,
+		"keys":    &r.keys,
+		"command": &r.command,
+		"joined":  &r.joined,
+		"shell":   &r.shell,
+		"sets":    &r.sets,
+		"dash":    &r.dash,
+		"sed":     &r.sed,
+		"starts":  &r.always,
 	}
 	switch {
 	case token[0] == '~' && len(token) > 1:

@@ -132,7 +132,8 @@ func (r *plainReader) readArray() bool {
 		}
 	}
 	r.pos++
-	return !r.back && endsWord(r.peekByte(0)) && r.peekByte(0) != '(' || r.failReading("an array with more than words in it")
+	return !r.back && endsWord(r.peekByte(0)) && r.peekByte(0) != '(' ||
+		r.failReading("an array with more than words in it")
 }
 
 // readRedirection reads one redirection and reports whether there was one.

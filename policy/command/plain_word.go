@@ -175,7 +175,8 @@ func (r *plainReader) readDollar(quoted bool) bool {
 		return r.readSubstitution()
 	case c >= '0' && c <= '9':
 		r.pos++
-		return r.peekByte(0) < '0' || r.peekByte(0) > '9' || r.failReading("an expansion with more than a plain word in it")
+		return r.peekByte(0) < '0' || r.peekByte(0) > '9' ||
+			r.failReading("an expansion with more than a plain word in it")
 	case isSpecial(c):
 		r.pos++
 		return true

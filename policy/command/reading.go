@@ -91,9 +91,9 @@ func wordSet(list string) map[string]bool {
 }
 
 // ReadsOnly reports whether every command of the script is one whose ordinary use is to read, without a sign that it
-// writes, nothing is redirected except from files, to /dev/null or between descriptors, and nothing is indirect. It does not promise
-// that they only read. paths are the words that may be paths, as in the text; after a leading "cd DIR", relative ones are
-// also returned as DIR/word. The caller has to check them.
+// writes, nothing is redirected except from files, to /dev/null or between descriptors, and nothing is indirect. It
+// does not promise that they only read. paths are the words that may be paths, as in the text; after a leading "cd
+// DIR", relative ones are also returned as DIR/word. The caller has to check them.
 func ReadsOnly(s Script) (paths []string, ok bool) {
 	if !s.Followed() || len(s.Commands) == 0 {
 		return nil, false
@@ -175,8 +175,8 @@ func (c *Command) readerEntry() (r *reading, from int) {
 	return readings()["git "+c.Words[from]], from + 1
 }
 
-// readPaths returns the words that may be paths; ok is false if the command is not known to read, or there is a sign that
-// it writes.
+// readPaths returns the words that may be paths; ok is false if the command is not known to read, or
+// there is a sign that it writes.
 func (c *Command) readPaths() (paths []string, ok bool) {
 	r, from := c.readerEntry()
 	if r == nil {
@@ -277,7 +277,8 @@ func (r *reading) optionPath(option string) string {
 
 // leadsElsewhere reports whether a word begins like a path that leads out of the directory, or leads there.
 func leadsElsewhere(text string) bool {
-	return strings.HasPrefix(text, "/") || text == ".." || strings.HasPrefix(text, "../") || strings.Contains(text, "/../") ||
+	return strings.HasPrefix(text, "/") || text == ".." ||
+		strings.HasPrefix(text, "../") || strings.Contains(text, "/../") ||
 		strings.HasSuffix(text, "/..")
 }
 

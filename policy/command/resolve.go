@@ -15,8 +15,8 @@ func (f *finder) giveVariable(name string, values ...word) {
 	}
 }
 
-// resolveWords finds what the words with variables may be. It is incomplete, which is said otherwise: a command whose words
-// are not all literal is never covered by a standing approval.
+// resolveWords finds what the words with variables may be. It is incomplete, which is said otherwise: a command whose
+// words are not all literal is never covered by a standing approval.
 func (f *finder) resolveWords() {
 	if len(f.given) == 0 {
 		return
@@ -61,7 +61,11 @@ func (f *finder) expandWord(source string, depth int) []FileName {
 			}
 			for _, v := range found {
 				for _, each := range list {
-					next = append(next, FileName{Name: each.Name + v.Name, Optional: true, Pattern: each.Pattern || v.Pattern})
+					next = append(next, FileName{
+						Name:     each.Name + v.Name,
+						Optional: true,
+						Pattern:  each.Pattern || v.Pattern,
+					})
 				}
 			}
 		}

@@ -140,10 +140,12 @@ func (f *finder) followJoined(via string, words []word, at place) {
 	f.followCode(via, all, at)
 }
 
-// recordInterpreter records a program that is read from the standard input, or is not known before. Code in the arguments
-// departs.
+// recordInterpreter records a program that is read from the standard input, or is not known before.
+// Code in the arguments departs.
 func (f *finder) recordInterpreter(name string, words []word, at place) {
-	if slices.ContainsFunc(f.out.Commands[len(f.out.Commands)-1].Departures, func(d Departure) bool { return d.Starts }) {
+	if slices.ContainsFunc(f.out.Commands[len(f.out.Commands)-1].Departures, func(d Departure) bool {
+		return d.Starts
+	}) {
 		return
 	}
 	for i, w := range words[1:] {

@@ -179,8 +179,8 @@ func (p *plainScript) literalValue(n *syntax.Word) (value string, ok bool) {
 	return w.text, ok
 }
 
-// normalForm returns the normal form of a word: its value in quotes if it needs them, or its source if bash may expand it to
-// names of files. Others are not plain.
+// normalForm returns the normal form of a word: its value in quotes if it needs them, or its source if bash may expand
+// it to names of files. Others are not plain.
 func (p *plainScript) normalForm(n *syntax.Word) string {
 	value, ok := p.literalValue(n)
 	switch {

@@ -26,7 +26,8 @@ func ObeyedByShell(name string) bool {
 // recordVariable records that by sets the variable name in the shell to a value that is not known.
 func (f *finder) recordVariable(name, by string) { f.recordValue(name, "?", by) }
 
-// recordValue records that by sets a variable of the shell. One that commands get from the service stays in their environment.
+// recordValue records that by sets a variable of the shell. One that commands get from the
+// service stays in their environment.
 func (f *finder) recordValue(name, value, by string) {
 	if !f.inShell(name, value, by) && (Passed(name) || setForCommands(name)) {
 		f.recordExport(name, value, by)

@@ -75,8 +75,8 @@ func (w *walker) leaveNode() {
 	}
 }
 
-// readDetail handles the nodes that are not commands but may change something. What the plain grammar refuses, agree reports:
-// arithmetic with variables, subscripts, functions, coprocesses, process substitutions.
+// readDetail handles the nodes that are not commands but may change something. What the plain grammar refuses, agree
+// reports: arithmetic with variables, subscripts, functions, coprocesses, process substitutions.
 func (w *walker) readDetail(node syntax.Node) {
 	switch n := node.(type) {
 	case *syntax.DeclClause:

@@ -21,8 +21,8 @@ const (
 	Path Kind = "path"
 	// Tool covers every call of an MCP tool.
 	Tool Kind = "tool"
-	// Host covers, for one person in one session, every web address of a host (Input), or what tools of an MCP server may
-	// be told. It allows nothing that the rules do not allow.
+	// Host covers, for one person in one session, every web address of a host (Input), or what tools of an MCP server
+	// may be told. It allows nothing that the rules do not allow.
 	Host Kind = "host"
 )
 

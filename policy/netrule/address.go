@@ -11,13 +11,13 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// Plain returns the form in which addresses are compared; false if the text is no address that a tool could open. A user
-// name, which would be sent, makes it none.
+// Plain returns the form in which addresses are compared; false if the text is no address that a tool could open. A
+// user name, which would be sent, makes it none.
 //
 // Two addresses are the same if they make the same request: they are compared in the form in which they are requested
-// (Normal). Host names are in lower case and ASCII, without a trailing dot; default ports, dot segments, needless escapes
-// of the path and fragments are gone, since none of them reaches a server. http counts as https, which is what the tools
-// use. Everything else has to match byte by byte: the path and its case, the query and its escapes.
+// (Normal). Host names are in lower case and ASCII, without a trailing dot; default ports, dot segments, needless
+// escapes of the path and fragments are gone, since none of them reaches a server. http counts as https, which is what
+// the tools use. Everything else has to match byte by byte: the path and its case, the query and its escapes.
 func Plain(text string) (string, bool) {
 	u, err := CheckURL(text, Options{AllowPrivate: true, AllowHTTP: true})
 	if err != nil {
@@ -42,8 +42,8 @@ func HostOf(plain string) string {
 }
 
 // Site returns the domain that somebody has registered and that the host belongs to: evil.example for
-// a.b.evil.example. For a host on a service that gives names to everybody (github.io), it is that of the service, because
-// one person may have many of those.
+// a.b.evil.example. For a host on a service that gives names to everybody (github.io), it is that of the service,
+// because one person may have many of those.
 func Site(host string) string {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return host
@@ -62,9 +62,9 @@ func Site(host string) string {
 // maxText bounds how much of a text is searched, in bytes.
 const maxText = 1 << 20
 
-// Find returns the addresses in a text in plain form, each once, in order, and at most so many. What belongs to an address
-// and what to the sentence around it is not always certain: then both readings count, as both are there. With bare,
-// names without a scheme count too, such as go.dev/blog.
+// Find returns the addresses in a text in plain form, each once, in order, and at most so many. What belongs to an
+// address and what to the sentence around it is not always certain: then both readings count, as both are there. With
+// bare, names without a scheme count too, such as go.dev/blog.
 func Find(text string, most int, bare bool) []string {
 	if len(text) > maxText {
 		text = text[:maxText]
@@ -81,7 +81,9 @@ func Find(text string, most int, bare bool) []string {
 }
 
 // unescape undoes how JSON and HTML write characters of an address.
-var unescape = strings.NewReplacer(`\/`, "/", `\u0026`, "&", `\u003d`, "=", `\u003D`, "=", "&amp;", "&", "&#38;", "&", "&#x26;", "&")
+var unescape = strings.NewReplacer(
+	`\/`, "/", `\u0026`, "&", `\u003d`, "=", `\u003D`, "=", "&amp;", "&", "&#38;", "&", "&#x26;", "&",
+)
 
 type finder struct {
 	found []string
@@ -125,15 +127,16 @@ func (f *finder) search(text string) {
 func ends(text string, from int) int {
 	for i, r := range text[from:] {
 		switch {
-		case r <= ' ', strings.ContainsRune("\"<>`|\\^{}", r), r >= utf8.RuneSelf && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r):
+		case r <= ' ', strings.ContainsRune("\"<>`|\\^{}", r),
+			r >= utf8.RuneSelf && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r):
 			return from + i
 		}
 	}
 	return len(text)
 }
 
-// trailing are the signs that may belong to the sentence around an address, and mostTrailing how many of them may follow
-// it.
+// trailing are the signs that may belong to the sentence around an address, and mostTrailing
+// how many of them may follow it.
 const (
 	trailing     = ".,;:!?'*_~)]"
 	mostTrailing = 6
@@ -217,7 +220,9 @@ func Repeats(plain string, inputs []string) bool {
 	return slices.ContainsFunc(inputs, func(input string) bool {
 		input = strings.ToLower(input)
 		for range 4 {
-			if slices.ContainsFunc(forms, func(form string) bool { return form != "" && strings.Contains(input, form) }) {
+			if slices.ContainsFunc(forms, func(form string) bool {
+				return form != "" && strings.Contains(input, form)
+			}) {
 				return true
 			}
 			next := decoded(input)
@@ -248,6 +253,6 @@ const (
 	Given               // a person has written it
 )
 
-// MostOpened is how many addresses of one site a turn opens without a question because they were found. More of them would
-// spell something: which of sixty links are opened, and in which order, is up to the model.
+// MostOpened is how many addresses of one site a turn opens without a question because they were found. More of them
+// would spell something: which of sixty links are opened, and in which order, is up to the model.
 const MostOpened = 5

@@ -7,9 +7,9 @@ import (
 	"github.com/zephbot/zephbot/policy/reason"
 )
 
-// Normal converts a checked URL to the normal form of RFC 3986, section 6.2: no unnecessary escapes, no dot segments, no
-// default port, no fragment. Otherwise a rule for https://example.com/public/* could be bypassed with
-// /public/%2e%2e/private.
+// Normal converts a checked URL to the normal form of RFC 3986, section 6.2: no unnecessary escapes, no dot
+// segments, no default port, no fragment. Otherwise a rule for https://example.com/public/* could be
+// bypassed with /public/%2e%2e/private.
 func Normal(u *url.URL) (*url.URL, error) {
 	path := unescapeUnreserved(u.EscapedPath())
 	if path == "" {

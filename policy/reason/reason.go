@@ -117,9 +117,9 @@ func (r Reason) Map(change func(string) string) Reason {
 // String returns the English sentence; "" of what is not Known.
 func (r Reason) String() string { return r.In(sentences()) }
 
-// In returns the sentence of another language; "" of what is not Known. Its gaps are %s or %[2]s for the arguments, {of},
-// {.of}, {+of}, {~of} or {:of} for the reasons inside it, separated by commas, dots, plus signs or nothing, or behind a
-// colon if there are any, and {} for the detail.
+// In returns the sentence of another language; "" of what is not Known. Its gaps are %s or %[2]s for the arguments,
+// {of}, {.of}, {+of}, {~of} or {:of} for the reasons inside it, separated by commas, dots, plus signs or nothing, or
+// behind a colon if there are any, and {} for the detail.
 func (r Reason) In(language map[Code]string) string {
 	if !r.Known() {
 		return ""

@@ -183,42 +183,60 @@ func block(s string, n int, v value) (value, bool) {
 }
 
 // tails match ends of names that mean that the value is about a credential but is none itself.
-var tails = lazily(`(?:^|[_.-])(?:length|len|count|counts|limit|min|max|min_\w+|max_\w+|type|types|name|names|url|uri|endpoint|file|path|dir|ttl|expir\w*|expires\w*|age|policy|field|label|hint|prompt|reset\w*|` +
-	`confirm\w*|header|headers|param\w*|regex|pattern|format|id|ids|ref|refs|index|size|usage|used|bucket|source|provider|store|manager|version|status|state|enabled|required|valid\w*|error|message|msg|help|desc\w*|title|` +
-	`text_?box|placeholder|input|form|column|table|position|pos|kind|class|style|rotation|strength|issuer|scope|scopes|audience|location|attribute|attr|algorithm|alg|encryption|mechanism|method|request|response|tests?|list|map|set|func|fn|fmt)s?$`)
+var tails = lazily(`(?:^|[_.-])(?:length|len|count|counts|limit|min|max|min_\w+|max_\w+|type|types|name|names|url|` +
+	`uri|endpoint|file|path|dir|ttl|expir\w*|expires\w*|age|policy|field|label|hint|prompt|reset\w*|` +
+	`confirm\w*|header|headers|param\w*|regex|pattern|format|id|ids|ref|refs|index|size|usage|used|bucket|source|` +
+	`provider|store|manager|version|status|state|enabled|required|valid\w*|error|message|msg|help|desc\w*|title|` +
+	`text_?box|placeholder|input|form|column|table|position|pos|kind|class|style|rotation|strength|issuer|scope|` +
+	`scopes|audience|location|attribute|attr|algorithm|alg|encryption|mechanism|method|request|response|tests?|list|` +
+	`map|set|func|fn|fmt)s?$`)
 
 // compounds match longer words that begin with a keyword.
-var compounds = lazily(`^(?:ttl|ize|izer|ized|izing|izes|ization|ary|ing|ed|ly|less|s_per|ish|ion|type|name|path|file|url|uri|kind|class|id|len|length|count|source|store|manager|field|ref|list|map|pos|index|size|error|err|` +
-	`request|response|param|header|provider|handler|service|string\(|endpoint|value\(|usage|callback|info|policy|expires|expiry|func|set|get|parse|reader|writer|buffer|stream|scanner|stack|test|tests)(?:[a-z]*)$`)
+var compounds = lazily(`^(?:ttl|ize|izer|ized|izing|izes|ization|ary|ing|ed|ly|less|s_per|ish|ion|type|name|path|` +
+	`file|url|uri|kind|class|id|len|length|count|source|store|manager|field|ref|list|map|pos|index|size|error|err|` +
+	`request|response|param|header|provider|handler|service|string\(|endpoint|value\(|usage|callback|info|policy|` +
+	`expires|expiry|func|set|get|parse|reader|writer|buffer|stream|scanner|stack|test|tests)(?:[a-z]*)$`)
 
 // stopWords match words of examples, placeholders and messages; a value that consists of them is not a credential.
-var stopWords = lazily(`(?i)^(?:null|nil|none|undefined|true|false|yes|no|on|off|empty|unset|default|string|str|int|integer|bool|boolean|bytes?|any|object|text|varchar|char|optional|required|` +
-	`example|sample|placeholder|dummy|test|testing|tests|fake|mock|demo|changeme|change|replace|insert|enter|todo|tbd|xxx+|foo|bar|baz|foobar|abc|abcd|abcdef|qwerty|redacted|hidden|masked|removed|secret|secrets|token|tokens|` +
-	`password|passwords|passwd|passphrase|pass|pwd|key|keys|apikey|api|access|private|public|credential|credentials|auth|authorization|bearer|basic|value|values|name|user|users|username|my|your|the|a|an|is|are|was|be|must|should|` +
-	`please|invalid|incorrect|wrong|missing|expired|expected|unexpected|failed|not|no|for|to|of|in|or|and|with|cannot|can|at|least|characters|new|old|current|forgot|reset|confirm|here|some|this|that|it|file|env|var|variable|` +
-	`input|output|type|id|client|server|app|login|signup|field|label|hint|too|short|long|weak|strong|match|matches|mismatch|database|db|root|admin|hash|hashed|hello|world|supersecret|topsecret|mysecret|mypassword|yourpassword|letmein|compat|files|ldap|sss|systemd|uintptr|\d{1,4})$`)
+var stopWords = lazily(`(?i)^(?:null|nil|none|undefined|true|false|yes|no|on|off|empty|unset|default|string|str|int|` +
+	`integer|bool|boolean|bytes?|any|object|text|varchar|char|optional|required|` +
+	`example|sample|placeholder|dummy|test|testing|tests|fake|mock|demo|changeme|change|replace|insert|enter|todo|` +
+	`tbd|xxx+|foo|bar|baz|foobar|abc|abcd|abcdef|qwerty|redacted|hidden|masked|removed|secret|secrets|token|tokens|` +
+	`password|passwords|passwd|passphrase|pass|pwd|key|keys|apikey|api|access|private|public|credential|credentials|` +
+	`auth|authorization|bearer|basic|value|values|name|user|users|username|my|your|the|a|an|is|are|was|be|` +
+	`must|should|` +
+	`please|invalid|incorrect|wrong|missing|expired|expected|unexpected|failed|not|no|for|to|of|in|or|and|with|` +
+	`cannot|can|at|least|characters|new|old|current|forgot|reset|confirm|here|some|this|that|it|file|env|` +
+	`var|variable|` +
+	`input|output|type|id|client|server|app|login|signup|field|label|hint|too|short|long|weak|strong|match|matches|` +
+	`mismatch|database|db|root|admin|hash|hashed|hello|world|supersecret|topsecret|mysecret|mypassword|yourpassword|` +
+	`letmein|compat|files|ldap|sss|systemd|uintptr|\d{1,4})$`)
 
 var (
 	wordParts  = lazily(`[A-Z]+(?:[a-z]+|\b)|[a-z]+|\d+`)
 	identifier = lazily(`^[*&!@]?[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*[.:]?$`)
-	variable   = lazily(`^[$%#@{<:?~^]|\$\{|\$\(|\{\{|%[svdq(]|<[a-z _-]+>|^\.\.\.|…|[xX]{3,}$|\*{3,}|^[A-Z][a-z0-9]+(?:-[A-Z][a-z0-9]+){2,}$`)
-	pathLike   = lazily(`^(?:\.{0,2}|~|[A-Za-z]:|[a-z_]+)?[/\\][\w.@/\\{}*~-]*$|^https?://|^(?:urn|arn|file|vault|ref|op|s3|gs|ssm|secretsmanager|env|keychain):`)
-	typeLike   = lazily(`^(?:\*|\[\]|map\[|Option<|List<|Optional|Array|Promise|Vec)`)
-	constant   = lazily(`^[+-]?0[xX][0-9a-fA-F]{1,16}$`)
-	hexDigits  = lazily(`^(?:0x)?[0-9a-fA-F]+$`)
-	allDigits  = lazily(`^[\d.,_:+-]+$`)
+	variable   = lazily(`^[$%#@{<:?~^]|\$\{|\$\(|\{\{|%[svdq(]|<[a-z _-]+>|^\.\.\.|…|[xX]{3,}$|\*{3,}|` +
+		`^[A-Z][a-z0-9]+(?:-[A-Z][a-z0-9]+){2,}$`)
+	pathLike = lazily(`^(?:\.{0,2}|~|[A-Za-z]:|[a-z_]+)?[/\\][\w.@/\\{}*~-]*$|^https?://|^(?:urn|arn|file|vault|ref|` +
+		`op|s3|gs|ssm|secretsmanager|env|keychain):`)
+	typeLike  = lazily(`^(?:\*|\[\]|map\[|Option<|List<|Optional|Array|Promise|Vec)`)
+	constant  = lazily(`^[+-]?0[xX][0-9a-fA-F]{1,16}$`)
+	hexDigits = lazily(`^(?:0x)?[0-9a-fA-F]+$`)
+	allDigits = lazily(`^[\d.,_:+-]+$`)
 )
 
 // credential judges a value that is assigned to a name like that of a credential.
 func credential(k kind, s string, v value) bool {
 	text := s[v.start:v.end]
-	if short(k, text) || !namesCredential(k, v.name) || reference(text) || code(text, v) || repeated(text) || placeholder(text) {
+	if short(k, text) || !namesCredential(k, v.name) || reference(text) ||
+		code(text, v) || repeated(text) || placeholder(text) {
 		return false
 	}
 	if k == password {
 		return chosen(text, v)
 	}
-	return !constant.matches(text) && strings.ContainsFunc(text, isLetter) && !strings.ContainsAny(text, " \t") && made(text)
+	return !constant.matches(text) && strings.ContainsFunc(text, isLetter) &&
+		!strings.ContainsAny(text, " \t") && made(text)
 }
 
 // short reports whether a value is too short for its kind or, if it should be generated, has no digit.
@@ -226,8 +244,8 @@ func short(k kind, text string) bool {
 	return len(text) < 4 || k != password && (len(text) < 8 || !strings.ContainsAny(text, "0123456789"))
 }
 
-// namesCredential reports whether a name is that of a credential, and not of something about one. name is its rest after the
-// keyword.
+// namesCredential reports whether a name is that of a credential, and not of something about one. name
+// is its rest after the keyword.
 func namesCredential(k kind, name string) bool {
 	says := func(word string) bool { return strings.Contains(name, word) }
 	if k == service && !slices.ContainsFunc([]string{"key", "token", "secret", "pass", "pat", "auth"}, says) {
@@ -299,7 +317,8 @@ func expression(text string, next byte) bool {
 
 // member reports whether an identifier names a member: a.b without digits, a->b, a::b.
 func member(text string, digits bool) bool {
-	return !digits && strings.Contains(strings.TrimRight(text, ".:"), ".") || strings.Contains(text, "->") || strings.Contains(text, "::")
+	return !digits && strings.Contains(strings.TrimRight(text, ".:"), ".") ||
+		strings.Contains(text, "->") || strings.Contains(text, "::")
 }
 
 // dense reports whether a name contains digits in several places.
@@ -346,12 +365,14 @@ func placeholder(text string) bool {
 }
 
 // prose matches words that occur in every sentence, but not in passwords of several words.
-var prose = lazily(`(?i)\b(?:the|is|are|be|must|should|please|your|not|for|to|of|with|cannot|can't|enter|invalid|required|and|or|in|on|this|a|an|you|if|will|was|has|have|from|by|at|%[a-z])\b`)
+var prose = lazily(`(?i)\b(?:the|is|are|be|must|should|please|your|not|for|to|of|with|cannot|can't|enter|invalid|` +
+	`required|and|or|in|on|this|a|an|you|if|will|was|has|have|from|by|at|%[a-z])\b`)
 
 // chosen reports whether a value may be a password chosen by a person.
 func chosen(text string, v value) bool {
 	if strings.ContainsAny(text, " \t") {
-		return len(text) < 200 && (!prose.matches(text) || slices.ContainsFunc(strings.Fields(text), dense)) && !strings.ContainsAny(text, "(){}=;:,<>") && strings.Count(text, " ") >= 2 || strings.Contains(text, "\n")
+		return len(text) < 200 && (!prose.matches(text) || slices.ContainsFunc(strings.Fields(text), dense)) &&
+			!strings.ContainsAny(text, "(){}=;:,<>") && strings.Count(text, " ") >= 2 || strings.Contains(text, "\n")
 	}
 	if strings.ContainsFunc(text, isLetter) && !strings.ContainsAny(text, "0123456789!@#$%^&*?~+=") {
 		return letters(text, v)
@@ -365,8 +386,10 @@ func chosen(text string, v value) bool {
 // letters reports whether a value of letters is a password: one word that ends its line, or a quoted value of a
 // configuration.
 func letters(text string, v value) bool {
-	if len(wordParts.get().FindAllString(text, -1)) > 3 || len(text) < 5 || v.quote == 0 && strings.Contains(text, "_") {
+	if len(wordParts.get().FindAllString(text, -1)) > 3 ||
+		len(text) < 5 || v.quote == 0 && strings.Contains(text, "_") {
 		return false
 	}
-	return v.tag || v.quote == 0 && (v.next == 0 || v.next == '\n' || v.next == '\r' || v.next == '&' || v.next == ';') || v.quote != 0 && len(text) >= 8 && strings.ToLower(text) == text
+	return v.tag || v.quote == 0 && (v.next == 0 || v.next == '\n' || v.next == '\r' ||
+		v.next == '&' || v.next == ';') || v.quote != 0 && len(text) >= 8 && strings.ToLower(text) == text
 }

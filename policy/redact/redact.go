@@ -1,4 +1,5 @@
-// Package redact removes credentials from text, before it reaches an audit line, a log, an approval question or a model.
+// Package redact removes credentials from text, before it reaches an audit line, a log,
+// an approval question or a model.
 //
 // It knows exact values (New) and forms (the rule table). One pass over the text searches for the keywords of all rules
 // and for the values at once. Only where one occurs, a regular expression is tried on a limited window, so the work is

@@ -137,7 +137,8 @@ func botToken(before, secret string) bool {
 			return false
 		}
 	}
-	return strings.HasPrefix(secret, "AA") && len(secret) >= length && (len(secret) == length || !wordByte(secret[length]))
+	return strings.HasPrefix(secret, "AA") && len(secret) >= length &&
+		(len(secret) == length || !wordByte(secret[length]))
 }
 
 // near is how many bytes after the first line of a private key are looked at to find out whether the key follows.

@@ -25,21 +25,22 @@ type rule struct {
 	name     string
 	keywords string // in lower case, separated by blanks; the expression is tried where one of them occurs
 	re       *pattern
-	edge     bool    // the keyword must not follow a letter, digit, _ or -
-	digits   bool    // the five to twelve digits before the keyword belong to the credential and are required: a bot's token
-	back     int     // bytes before the keyword that belong to the credential
-	mixed    bool    // it must contain a digit or an upper-case letter
-	entropy  float64 // minimum bits per byte
-	digit    bool    // it must contain a digit
-	host     bool    // it is not a credential before an @
-	exact    bool    // it has a fixed length and must not continue
-	written  bool    // people write such values, and placeholders for them
-	encoded  bool    // it is the base64 of name, colon and password
-	kind     kind    // it is a value that is assigned to a name with the keyword; the expression is not used
-	body     string  // with back: the allowed bytes before the keyword; empty = letters, digits and underscores
-	group    bool    // the first group of the expression is the credential; otherwise all of it
-	line     int     // of the table
-	pem      bool    // the expression matches the first line; the credential continues to the last one
+	edge     bool // the keyword must not follow a letter, digit, _ or -
+	// the five to twelve digits before the keyword belong to the credential and are required: a bot's token
+	digits  bool
+	back    int     // bytes before the keyword that belong to the credential
+	mixed   bool    // it must contain a digit or an upper-case letter
+	entropy float64 // minimum bits per byte
+	digit   bool    // it must contain a digit
+	host    bool    // it is not a credential before an @
+	exact   bool    // it has a fixed length and must not continue
+	written bool    // people write such values, and placeholders for them
+	encoded bool    // it is the base64 of name, colon and password
+	kind    kind    // it is a value that is assigned to a name with the keyword; the expression is not used
+	body    string  // with back: the allowed bytes before the keyword; empty = letters, digits and underscores
+	group   bool    // the first group of the expression is the credential; otherwise all of it
+	line    int     // of the table
+	pem     bool    // the expression matches the first line; the credential continues to the last one
 }
 
 // readRules reads a table. The error joins all that is wrong with it, by line.

@@ -32,7 +32,8 @@ func (v *view) place(i int) (start, end int) {
 // torn reports whether the view of a text may differ from the text. It is cheap.
 func torn(s string) bool {
 	return strings.IndexByte(s, 0x1B) >= 0 || strings.Contains(s, "\\\n") || strings.Contains(s, "\\\r\n") ||
-		strings.Contains(s, "%") || strings.Contains(s, `\u00`) || strings.Contains(s, "\u00ad") || strings.Contains(s, "\ufeff") ||
+		strings.Contains(s, "%") || strings.Contains(s, `\u00`) ||
+		strings.Contains(s, "\u00ad") || strings.Contains(s, "\ufeff") ||
 		strings.Contains(s, "\xe2\x80") || strings.Contains(s, "\xe2\x81")
 }
 
@@ -180,7 +181,9 @@ func (x *index) seen(s string, layers int) []Finding {
 var (
 	secretObject = lazily(`(?m)^[ \t-]*["']?kind["']?[ \t]*:[ \t]*["']?Secret\b`)
 	secretData   = lazily(`(?m)^([ \t]*)["']?(?:data|stringData)["']?[ \t]*:[ \t]*\{?[ \t]*\r?$`)
-	dataLine     = lazily(`(?m)^([ \t]*)["']?[A-Za-z0-9_.-]+["']?[ \t]*:[ \t]*["']?([^\s"',{}|>][^\s"',{}]{3,})["']?,?[ \t]*\r?$`)
+	dataLine     = lazily(
+		`(?m)^([ \t]*)["']?[A-Za-z0-9_.-]+["']?[ \t]*:[ \t]*["']?([^\s"',{}|>][^\s"',{}]{3,})["']?,?[ \t]*\r?$`,
+	)
 )
 
 // maxObjects limits how many Kubernetes Secrets are searched in one text.

@@ -44,8 +44,8 @@ func (s *setting) holds(match, near string) bool {
 	return (s.in == nil || s.in.match(match)) && (s.only == nil || s.only.match(near)) && !s.not.match(near)
 }
 
-// settings are the contexts by rule; those that only files and outputs of commands have begin with "strict ". A row with
-// a mistake, which a test finds, is left out.
+// settings are the contexts by rule; those that only files and outputs of commands have begin with "strict ". A row
+// with a mistake, which a test finds, is left out.
 var settings = sync.OnceValue(func() map[string]*setting {
 	list, _ := readSettings(conditionsText)
 	return list
@@ -95,8 +95,8 @@ func readSettings(text string) (map[string]*setting, error) {
 	return list, err
 }
 
-// flagFile is Flag for text of files, outputs of commands and names. There a false alarm would be frequent and costs much:
-// it makes everything ask. The rules are the same, the conditions are stricter.
+// flagFile is Flag for text of files, outputs of commands and names. There a false alarm would be frequent and costs
+// much: it makes everything ask. The rules are the same, the conditions are stricter.
 func flagFile(text string) []Match {
 	return slices.DeleteFunc(Flag(text), func(m Match) bool {
 		s, ok := settings()["strict "+m.Rule]
@@ -121,7 +121,9 @@ func Flag(text string) []Match { return once(instructions(text, find(text))) }
 
 // instructions returns the matches that are instructions in their context and not only quoted.
 func instructions(text string, found []Match) []Match {
-	return slices.DeleteFunc(slices.Clone(found), func(m Match) bool { return !isInstruction(text, m) || mentioned(text, m) })
+	return slices.DeleteFunc(slices.Clone(found), func(m Match) bool {
+		return !isInstruction(text, m) || mentioned(text, m)
+	})
 }
 
 // isInstruction reports whether a match is an instruction in its context.
@@ -143,7 +145,11 @@ func near(text string, m Match) string {
 
 // topics matches words of texts about such attacks, or about the marks of chat templates.
 var topics = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)inject|attack|payload|malicious|jailbreak|red.team|adversar|scanner|filter|detect|flagged|refuse|test case|\bassert|expect\(|phrases|labelled|poison|cve-|template|special.token|control.token|tokens?\b.{0,40}turn|consists of|model card|prompts? of the form|tokenizer|matches sentences`)
+	return regexp.MustCompile(
+		`(?i)inject|attack|payload|malicious|jailbreak|red.team|adversar|scanner|filter|detect|flagged|refuse|test ` +
+			`case|\bassert|expect\(|phrases|labelled|poison|cve-|template|special.token|control.token|` +
+			`tokens?\b.{0,40}turn|consists of|model card|prompts? of the form|tokenizer|matches sentences`,
+	)
 })
 
 // quotes are the pairs that enclose a quotation.

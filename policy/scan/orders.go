@@ -28,9 +28,10 @@ const (
 // orderList is what ordersText says.
 type orderList struct {
 	concepts map[string]concept // by name, and the named sets of them, which begin with $
-	anchors  concept            // rare in ordinary text: where one occurs, the text around it is searched for all of them
-	words    int                // number of concepts that are words
-	orders   []order
+	// rare in ordinary text: where one occurs, the text around it is searched for all of them
+	anchors concept
+	words   int // number of concepts that are words
+	orders  []order
 }
 
 // orderTable returns the table. A row with a mistake, which a test finds, is left out.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// eachRow calls do with the number and text of each line of a table that is neither empty nor a comment. The error joins those of do, with file
-// and line.
+// eachRow calls do with the number and text of each line of a table that is neither empty nor a comment. The error
+// joins those of do, with file and line.
 func eachRow(file, text string, do func(number int, row string) error) error {
 	var errs []error
 	number := 0

@@ -29,7 +29,8 @@ const (
 // twisted are words that reveal ROT13 or reversed text, and beginnings of sentences without blanks.
 const (
 	plainWords = `ignore,disregard,forget,instructions,guidelines,previous,prompt,password`
-	gluedWords = `ignore(all|any|the|your|previous),disregard(all|any|the|your|previous),forget(all|any|the|your|everything),bypass(all|your),(reveal|show|print|output)(your|the)(system|hidden|instructions)`
+	gluedWords = `ignore(all|any|the|your|previous),disregard(all|any|the|your|previous),forget(all|any|the|your|` +
+		`everything),bypass(all|your),(reveal|show|print|output)(your|the)(system|hidden|instructions)`
 )
 
 // anchorPhrases returns the anchors for the automaton, each text once.

@@ -56,8 +56,8 @@ type Kind struct {
 	// Brief: the fence has no explanation of its own, because such texts are frequent and small. The system prompt
 	// explains all fences.
 	Brief bool
-	// Exact: marks of ours that the text imitates are left as they are, because the model has to write parts of the text
-	// back word for word (edit). What ends the fence is its id, which the text cannot know.
+	// Exact: marks of ours that the text imitates are left as they are, because the model has to write parts of the
+	// text back word for word (edit). What ends the fence is its id, which the text cannot know.
 	Exact bool
 	// Strict: a flag needs stronger signs (scan.From). Source code, manuals and logs contain much that would be odd
 	// in a page.
@@ -70,9 +70,17 @@ var kinds = []struct {
 	begins []string
 	Kind
 }{
-	{whole: []Source{Command}, begins: []string{"command:"}, Kind: Kind{Name: "command output", Brief: true, Exact: true, Strict: true}},
+	{
+		whole:  []Source{Command},
+		begins: []string{"command:"},
+		Kind:   Kind{Name: "command output", Brief: true, Exact: true, Strict: true},
+	},
 	{whole: []Source{Background}, Kind: Kind{Name: "command output", Strict: true}},
-	{whole: []Source{"file", Files}, begins: []string{"file:"}, Kind: Kind{Name: "file", Brief: true, Exact: true, Strict: true}},
+	{
+		whole:  []Source{"file", Files},
+		begins: []string{"file:"},
+		Kind:   Kind{Name: "file", Brief: true, Exact: true, Strict: true},
+	},
 	{whole: []Source{Names}, Kind: Kind{Name: "names", Brief: true, Exact: true, Strict: true}},
 	{whole: []Source{Search}, begins: []string{"http://", "https://"}, Kind: Kind{Name: "web page"}},
 	{begins: []string{"mcp:"}, Kind: Kind{Name: "MCP server"}},
@@ -90,7 +98,9 @@ func (s Source) Kind() Kind {
 	lower := strings.ToLower(string(s))
 	for i := range kinds {
 		k := &kinds[i]
-		if slices.Contains(k.whole, Source(lower)) || slices.ContainsFunc(k.begins, func(b string) bool { return strings.HasPrefix(lower, b) }) {
+		if slices.Contains(k.whole, Source(lower)) || slices.ContainsFunc(k.begins, func(b string) bool {
+			return strings.HasPrefix(lower, b)
+		}) {
 			return k.Kind
 		}
 	}

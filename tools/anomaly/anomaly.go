@@ -10,9 +10,9 @@
 // A call counts once, regardless of retries. The rate is computed over a full window, so that no tool is judged by its
 // first calls.
 //
-// A block applies to one person in one session, so that nobody can have a tool taken away from others. It ends after ten
-// minutes, and each time the tool continues to fail, the next block lasts twice as long. The tools of an MCP server are
-// blocked for everybody if its calls fail for everybody who makes any, and not mostly for one person.
+// A block applies to one person in one session, so that nobody can have a tool taken away from others. It ends after
+// ten minutes, and each time the tool continues to fail, the next block lasts twice as long. The tools of an MCP server
+// are blocked for everybody if its calls fail for everybody who makes any, and not mostly for one person.
 package anomaly
 
 import (
@@ -201,7 +201,9 @@ func (d *Detector) Gate(ctx context.Context, from tools.Origin, def tools.Defini
 	minutes := int(math.Ceil(b.Until.Sub(d.o.Now()).Minutes()))
 	return tools.Refused(
 		reason.New(reason.ToolFails, def.Name, fmt.Sprint(minutes)).With(b.Why()),
-		fmt.Sprintf("Do it another way. An admin can lift this with /tools unblock %s: tell the user, if it matters.", b.Tool),
+		fmt.Sprintf(
+			"Do it another way. An admin can lift this with /tools unblock %s: tell the user, if it matters.", b.Tool,
+		),
 	)
 }
 

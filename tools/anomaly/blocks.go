@@ -112,7 +112,11 @@ func (d *Detector) Unblock(ctx context.Context, tool string) (bool, error) {
 	was := false
 	for _, at := range d.placesOf(tool) {
 		if d.o.Store != nil {
-			if err := d.o.Store.Unblock(ctx, tools.Block{Tool: at.tool, Session: at.session, Caller: at.caller}); err != nil {
+			if err := d.o.Store.Unblock(ctx, tools.Block{
+				Tool:    at.tool,
+				Session: at.session,
+				Caller:  at.caller,
+			}); err != nil {
 				return false, fmt.Errorf("unblock %s: %w", tool, err)
 			}
 		}

@@ -1,6 +1,6 @@
 // Package approve is the stage that requires approvals: a call that the gate marked "ask" runs only with a stored
-// approval of exactly this call. Before a person is asked, the effect of the call is shown where it can be (Previewer); a
-// call that is allowed only where it can change nothing is tried there first.
+// approval of exactly this call. Before a person is asked, the effect of the call is shown where it can be (Previewer);
+// a call that is allowed only where it can change nothing is tried there first.
 package approve
 
 import (
@@ -58,8 +58,8 @@ type Approval struct {
 
 // Previewer runs calls without effect before a person is asked about them. Implementations are safe for concurrent use.
 type Previewer interface {
-	// Previewable reports whether a call can be run without effect here. If it cannot, why says so to people; "" = there is
-	// nothing to say, because the call is of another kind, or previews are switched off.
+	// Previewable reports whether a call can be run without effect here. If it cannot, why says so to people; "" =
+	// there is nothing to say, because the call is of another kind, or previews are switched off.
 	Previewable(ctx context.Context, call *tools.Call) (can bool, why tools.Unknown)
 	// Preview returns what a call would do; nil = that was not tried. The effect is kept until Drop.
 	Preview(ctx context.Context, call *tools.Call) *tools.Effect
@@ -132,7 +132,8 @@ func (s stage) tried(ctx context.Context, call *tools.Call, next tools.Handler) 
 // shown has a call that a standing approval allows apply the layer that a person saw when storing it. The rule is for
 // later calls; this one does what its card has shown.
 func (s stage) shown(ctx context.Context, call *tools.Call) {
-	if s.lookup == nil || s.previewer == nil || call.Probe || !call.Def.Runs() || !strings.HasPrefix(call.Trail.Rule, grant.RulePrefix) {
+	if s.lookup == nil || s.previewer == nil || call.Probe ||
+		!call.Def.Runs() || !strings.HasPrefix(call.Trail.Rule, grant.RulePrefix) {
 		return
 	}
 	hash := Hash(call)
@@ -167,7 +168,9 @@ func (s stage) settled(ctx context.Context, call *tools.Call) bool {
 func (s stage) decided(ctx context.Context, call *tools.Call) error {
 	lookup := s.lookup
 	if lookup == nil || call.Origin.Alone && !known(ctx, lookup, call) {
-		return tools.Refused(reason.New(reason.NobodyToAsk), "Do it another way, or tell the user what you could not do.")
+		return tools.Refused(
+			reason.New(reason.NobodyToAsk), "Do it another way, or tell the user what you could not do.",
+		)
 	}
 	hash := Hash(call)
 	a, err := lookup.Approval(ctx, call.Origin.Session, call.ID, hash)
@@ -238,8 +241,8 @@ func (s stage) holds(ctx context.Context, call *tools.Call, a *Approval) bool {
 	return true
 }
 
-// followed reports whether nothing but calls of the same step has changed the files since the question was shown, and the
-// call still does what was shown, in whatever line of the files.
+// followed reports whether nothing but calls of the same step has changed the files since the question was shown, and
+// the call still does what was shown, in whatever line of the files.
 func followed(call *tools.Call, a *Approval, now []tools.FileState) bool {
 	for i, shown := range a.States {
 		state := shown.Before

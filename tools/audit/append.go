@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// appendRecords writes records with a single write; without records it only accounts for lost lines. Errors are counted and
-// logged.
+// appendRecords writes records with a single write; without records it only accounts for lost lines.
+// Errors are counted and logged.
 func (l *Log) appendRecords(list ...*record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -35,8 +35,8 @@ func (l *Log) logProblem(err error, what string) {
 	}
 }
 
-// writeRecords extends the chain by the records, preceded by markers if there is something to account for. It returns how many
-// records were written completely.
+// writeRecords extends the chain by the records, preceded by markers if there is something to account for. It returns
+// how many records were written completely.
 func (l *Log) writeRecords(list []*record) (through int, err error) {
 	if l.closed {
 		return 0, errClosed

@@ -106,7 +106,8 @@ type chain struct {
 
 // gaps are what the next line has to account for.
 type gaps struct {
-	torn    *torn     // bytes after the last good line that do not form a line; a marker before the next line reports them
+	// bytes after the last good line that do not form a line; a marker before the next line reports them
+	torn    *torn
 	markers []*record // written before the next line
 	lost    int       // lines lost since the last one that was written
 }

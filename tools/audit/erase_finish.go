@@ -27,7 +27,9 @@ func (l *Log) completeErase() error {
 	}
 	var p erasePlan
 	if err := json.Unmarshal(data, &p); err != nil || p.Receipt == "" {
-		return fmt.Errorf("%s is no plan to pseudonymise lines; remove it if it is not from this service", l.path+journalSuffix)
+		return fmt.Errorf(
+			"%s is no plan to pseudonymise lines; remove it if it is not from this service", l.path+journalSuffix,
+		)
 	}
 	return l.carryOut(&p, false)
 }
@@ -72,8 +74,10 @@ func (l *Log) accountErasure(p *erasePlan, fresh bool) error {
 	for _, part := range p.Parts {
 		if _, ok := missing[part.Part]; ok {
 			list = append(list, &record{
-				Timestamp: l.timestampNow(), Kind: kindErased, Reason: fmt.Sprintf("%d lines were pseudonymised", part.Lines),
-				ledger: ledger{Lines: part.Lines, Receipt: p.Receipt, Part: part.Part, Digest: part.Digest},
+				Timestamp: l.timestampNow(),
+				Kind:      kindErased,
+				Reason:    fmt.Sprintf("%d lines were pseudonymised", part.Lines),
+				ledger:    ledger{Lines: part.Lines, Receipt: p.Receipt, Part: part.Part, Digest: part.Digest},
 			})
 		}
 	}
@@ -99,7 +103,8 @@ func (l *Log) findAccounted(name, receipt string, missing map[int]erasePart) err
 		}
 		var r record
 		body, hash, ok := unsealLine(bytes.TrimSuffix(line, []byte("\n")))
-		if ok && hexDigest(body) == hash && json.Unmarshal(body, &r) == nil && r.Kind == kindErased && r.Receipt == receipt {
+		if ok && hexDigest(body) == hash && json.Unmarshal(body, &r) == nil &&
+			r.Kind == kindErased && r.Receipt == receipt {
 			delete(missing, r.Part)
 		}
 	})

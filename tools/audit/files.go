@@ -106,8 +106,8 @@ func Erasing(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// WholeLines returns the size of a log up to the end of its last line, in bytes: another process may be writing the next
-// one.
+// WholeLines returns the size of a log up to the end of its last line, in bytes: another
+// process may be writing the next one.
 func WholeLines(f *os.File) (int64, error) {
 	info, err := f.Stat()
 	if err != nil {

@@ -17,8 +17,8 @@ type Follower struct {
 	half   []byte // a line whose end is not there yet
 }
 
-// Follow reads what is added to the log at path from now on, or with whole, from the first line of its file. A file that
-// does not exist yet is read from its first line.
+// Follow reads what is added to the log at path from now on, or with whole, from the first line of its file. A file
+// that does not exist yet is read from its first line.
 func Follow(path string, whole bool) (*Follower, error) {
 	f := &Follower{path: path}
 	err := f.openFile(path)
@@ -121,7 +121,11 @@ func (f *Follower) restartCut(do func(*Line)) error {
 	if info.Size() >= at {
 		return nil
 	}
-	do(&Line{File: f.file.Name(), Number: f.number, Broken: fmt.Sprintf("the file was cut by %d bytes while it was read", at-info.Size())})
+	do(&Line{
+		File:   f.file.Name(),
+		Number: f.number,
+		Broken: fmt.Sprintf("the file was cut by %d bytes while it was read", at-info.Size()),
+	})
 	_, err = f.file.Seek(0, io.SeekEnd)
 	f.half = nil
 	return err

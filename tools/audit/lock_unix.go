@@ -24,8 +24,8 @@ func lockFile(f *os.File) error {
 	}
 }
 
-// unlockFile unlocks the file before it is closed, because a child process that is just being created may share it for a
-// moment.
+// unlockFile unlocks the file before it is closed, because a child process that is just being
+// created may share it for a moment.
 func unlockFile(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
 // countNames returns the number of a file's names: 0 if it was removed.

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Merge calls do for the lines of several chains in the order of their times. Within a chain the order stays as it is: a
-// line whose time is earlier than that of the line before, or that has none, follows it. It holds one line of each
-// chain.
+// Merge calls do for the lines of several chains in the order of their times. Within a chain the order
+// stays as it is: a line whose time is earlier than that of the line before, or that has none, follows it.
+// It holds one line of each chain.
 func Merge(ctx context.Context, paths []string, since time.Time, do func(log int, l *Line) error) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()

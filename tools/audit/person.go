@@ -25,7 +25,8 @@ func (p Person) eraseText(s string) string {
 // mayBeIn reports whether a line may name the person. It costs much less than to decode the line.
 func (p Person) mayBeIn(line []byte) bool {
 	for _, id := range p.IDs {
-		if escaped := quoteJSON(id); bytes.Contains(line, escaped[1:len(escaped)-1]) || bytes.Contains(line, []byte(id)) {
+		if escaped := quoteJSON(id); bytes.Contains(line, escaped[1:len(escaped)-1]) ||
+			bytes.Contains(line, []byte(id)) {
 			return true
 		}
 	}
@@ -54,7 +55,9 @@ func (p Person) eraseRecord(r *record) bool {
 		r.Session = p.Session(r.Session)
 	}
 	r.Session = p.eraseText(r.Session)
-	for _, field := range []*string{&r.Caller, &r.ApprovedBy, &r.Turn, &r.Call, &r.Parent, &r.Correlation, &r.Rule, &r.Judge} {
+	for _, field := range []*string{
+		&r.Caller, &r.ApprovedBy, &r.Turn, &r.Call, &r.Parent, &r.Correlation, &r.Rule, &r.Judge,
+	} {
 		*field = p.eraseText(*field)
 	}
 	r.URL, r.Host = content(r.URL), content(r.Host)

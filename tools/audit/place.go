@@ -151,7 +151,10 @@ func (l *Log) compareMark(mark Mark, known bool) error {
 		}
 		l.lines = mark.Lines
 		l.markDamage(
-			fmt.Sprintf("lines were cut off or rewritten while nobody wrote: line %d with hash %s is not where it was", mark.Lines, mark.Hash))
+			fmt.Sprintf(
+				"lines were cut off or rewritten while nobody wrote: line %d with hash %s is not where it was",
+				mark.Lines, mark.Hash,
+			))
 		return nil
 	}
 	n, err := countLines(io.NewSectionReader(l.file, begin, l.end-begin))
@@ -193,8 +196,8 @@ func (l *Log) Has(correlation string) bool {
 	return err == nil && bytes.Contains(data, fmt.Appendf(nil, `"correlation_id":%q`, correlation))
 }
 
-// followFile checks that the file at the path is still the same and has the expected size. A file that was moved away is
-// released, and a new one continues the chain. follow costs two system calls per line.
+// followFile checks that the file at the path is still the same and has the expected size. A file that was moved away
+// is released, and a new one continues the chain. follow costs two system calls per line.
 func (l *Log) followFile() error {
 	if !l.durable {
 		return nil
@@ -234,7 +237,9 @@ func (l *Log) reopenFile(left uint64, own bool) error {
 	switch {
 	case stranger:
 		l.markDamage(
-			fmt.Sprintf("another file took the place of the log while it was written; line %d has hash %s", l.lines, prev))
+			fmt.Sprintf(
+				"another file took the place of the log while it was written; line %d has hash %s", l.lines, prev,
+			))
 	case left == 0:
 		l.markDamage(fmt.Sprintf("the file with line %d was removed while it was written", l.lines))
 	default:

@@ -19,8 +19,8 @@ type Pruned struct {
 
 // Prune removes rotated files whose lines are all older than before, the oldest first. A line of the kind removed says
 // how far that goes and is on the disk before the first file is removed, so that Verify can tell it from a file that is
-// missing. If a log has not been written since before, its file is rotated and removed too; what remains is the account.
-// It may be called while others write to the log. After an error or a kill, the next call removes the rest.
+// missing. If a log has not been written since before, its file is rotated and removed too; what remains is the
+// account. It may be called while others write to the log. After an error or a kill, the next call removes the rest.
 func (l *Log) Prune(ctx context.Context, before time.Time) (Pruned, error) {
 	if l == nil || l.path == "" {
 		return Pruned{}, nil
@@ -72,8 +72,10 @@ func (l *Log) pruneFiles(ctx context.Context, before string) (done Pruned, err e
 	done.Until = last.end.time
 	err = l.withLock(func() error {
 		_, err := l.writeRecords([]*record{{
-			Timestamp: l.timestampNow(), Kind: kindRemoved, Reason: fmt.Sprintf("%d lines until %s were removed because of their age", done.Lines, done.Until),
-			ledger: ledger{Lines: done.Lines, Until: done.Until, UntilHash: last.end.hash},
+			Timestamp: l.timestampNow(),
+			Kind:      kindRemoved,
+			Reason:    fmt.Sprintf("%d lines until %s were removed because of their age", done.Lines, done.Until),
+			ledger:    ledger{Lines: done.Lines, Until: done.Until, UntilHash: last.end.hash},
 		}})
 		if err == nil && l.durable {
 			err = errors.Join(l.file.Sync(), l.storeMark(l.currentMark()))

@@ -89,8 +89,19 @@ func ReadLine(raw []byte) Line {
 	l.Category, l.Millis, l.ExitCode, l.Truncated = r.Category, r.Millis, r.ExitCode, r.Truncated
 	l.Effect, l.Rule, l.ApprovedBy, l.Cached, l.Attempts = r.Effect, r.Rule, r.ApprovedBy, r.Cached, r.Attempts
 	l.Cleared, l.Layer = r.Cleared, r.Layer
-	l.Server, l.ServerError, l.Judge, l.Injection, l.Correlation = r.Server, r.ServerError, r.Judge, r.Injection, r.Correlation
-	l.Request = Request{URL: r.URL, Host: r.Host, Method: r.Method, Status: r.Status, Bytes: r.Bytes, Blocked: r.Blocked}
+	l.Server = r.Server
+	l.ServerError = r.ServerError
+	l.Judge = r.Judge
+	l.Injection = r.Injection
+	l.Correlation = r.Correlation
+	l.Request = Request{
+		URL:     r.URL,
+		Host:    r.Host,
+		Method:  r.Method,
+		Status:  r.Status,
+		Bytes:   r.Bytes,
+		Blocked: r.Blocked,
+	}
 	l.Writer, l.Hash, l.Erased = r.Writer, r.chainHash(hash), len(r.Erased) > 0
 	return l
 }

@@ -30,34 +30,35 @@ const (
 
 // record is one line. The fields are written in this order; seal appends the hash.
 type record struct {
-	Timestamp   string          `json:"timestamp"`
-	Kind        string          `json:"kind,omitempty"` // "" = a call
-	Session     string          `json:"session,omitempty"`
-	Turn        string          `json:"turn,omitempty"`
-	Call        string          `json:"call,omitempty"`
-	Tool        string          `json:"tool,omitempty"`
-	Args        json.RawMessage `json:"args,omitempty"`
-	Caller      string          `json:"caller_id,omitempty"`
-	Parent      string          `json:"parent_call,omitempty"` // of a sub-agent's call: the call that began it
-	Channel     string          `json:"channel,omitempty"`
-	Result      *outcome        `json:"result,omitempty"`
-	Category    tools.Category  `json:"error_category,omitempty"`
-	Millis      *int64          `json:"duration_ms,omitempty"`
-	ExitCode    *int            `json:"exit_code,omitempty"`
-	Truncated   bool            `json:"truncated,omitempty"`
-	Effect      string          `json:"policy_effect,omitempty"`
-	Rule        string          `json:"policy_match,omitempty"`
-	ReasonCode  reason.Code     `json:"reason_code,omitempty"` // of the decision
-	ApprovedBy  string          `json:"approved_by,omitempty"`
-	Cleared     string          `json:"mark_cleared,omitempty"`  // flagged source whose mark ApprovedBy has cleared
-	Layer       string          `json:"layer_applied,omitempty"` // SHA-256 of what ApprovedBy saw beforehand, and what was done
-	Cached      bool            `json:"cached,omitempty"`
-	Attempts    int             `json:"attempts,omitempty"`
-	Server      string          `json:"mcp_server_id,omitempty"`
-	ServerError string          `json:"mcp_error_code,omitempty"`
-	Judge       string          `json:"adversarial_policy_decision,omitempty"`
-	Injection   bool            `json:"injection_flagged,omitempty"`
-	Correlation string          `json:"correlation_id,omitempty"`
+	Timestamp  string          `json:"timestamp"`
+	Kind       string          `json:"kind,omitempty"` // "" = a call
+	Session    string          `json:"session,omitempty"`
+	Turn       string          `json:"turn,omitempty"`
+	Call       string          `json:"call,omitempty"`
+	Tool       string          `json:"tool,omitempty"`
+	Args       json.RawMessage `json:"args,omitempty"`
+	Caller     string          `json:"caller_id,omitempty"`
+	Parent     string          `json:"parent_call,omitempty"` // of a sub-agent's call: the call that began it
+	Channel    string          `json:"channel,omitempty"`
+	Result     *outcome        `json:"result,omitempty"`
+	Category   tools.Category  `json:"error_category,omitempty"`
+	Millis     *int64          `json:"duration_ms,omitempty"`
+	ExitCode   *int            `json:"exit_code,omitempty"`
+	Truncated  bool            `json:"truncated,omitempty"`
+	Effect     string          `json:"policy_effect,omitempty"`
+	Rule       string          `json:"policy_match,omitempty"`
+	ReasonCode reason.Code     `json:"reason_code,omitempty"` // of the decision
+	ApprovedBy string          `json:"approved_by,omitempty"`
+	Cleared    string          `json:"mark_cleared,omitempty"` // flagged source whose mark ApprovedBy has cleared
+	// SHA-256 of what ApprovedBy saw beforehand, and what was done
+	Layer       string `json:"layer_applied,omitempty"`
+	Cached      bool   `json:"cached,omitempty"`
+	Attempts    int    `json:"attempts,omitempty"`
+	Server      string `json:"mcp_server_id,omitempty"`
+	ServerError string `json:"mcp_error_code,omitempty"`
+	Judge       string `json:"adversarial_policy_decision,omitempty"`
+	Injection   bool   `json:"injection_flagged,omitempty"`
+	Correlation string `json:"correlation_id,omitempty"`
 
 	// for a request (kind egress)
 	URL     string `json:"url,omitempty"`
@@ -138,8 +139,16 @@ func (l *Log) callRecord(call *tools.Call) *record {
 		name = call.Tool
 	}
 	return &record{
-		Timestamp: l.timestampNow(), Session: o.Session, Turn: o.Turn, Call: call.ID, Tool: cutText(name, maxName),
-		Args: l.redactArgs(call.Args), Caller: o.CallerID(), Parent: o.Parent, Channel: o.Channel, Server: call.Def.Server,
+		Timestamp: l.timestampNow(),
+		Session:   o.Session,
+		Turn:      o.Turn,
+		Call:      call.ID,
+		Tool:      cutText(name, maxName),
+		Args:      l.redactArgs(call.Args),
+		Caller:    o.CallerID(),
+		Parent:    o.Parent,
+		Channel:   o.Channel,
+		Server:    call.Def.Server,
 	}
 }
 
@@ -226,7 +235,8 @@ func (l *Log) egressRecords(call *tools.Call) []*record {
 	return list
 }
 
-// damageRecord returns the record for a place where the file is incomplete. It continues the chain after the last good line.
+// damageRecord returns the record for a place where the file is incomplete. It continues the
+// chain after the last good line.
 func (l *Log) damageRecord() *record {
 	r := &record{Timestamp: l.timestampNow(), Kind: kindRestart, Lost: l.lost}
 	switch t := l.torn; {
@@ -241,8 +251,8 @@ func (l *Log) damageRecord() *record {
 	return r
 }
 
-// redactArgs returns the redacted arguments: the JSON object, or a string with its beginning if it is not valid or longer
-// than maxArgs. They are redacted before they are cut, so that no part of a secret remains.
+// redactArgs returns the redacted arguments: the JSON object, or a string with its beginning if it is not valid or
+// longer than maxArgs. They are redacted before they are cut, so that no part of a secret remains.
 func (l *Log) redactArgs(raw json.RawMessage) json.RawMessage {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil

@@ -44,8 +44,8 @@ func dayOf(timestamp string) string {
 	return date
 }
 
-// rotateFile moves the file away and continues in a new one, whose first line is written with the next one. If the process
-// dies after the move, the next one finds the file that was moved, see trail.
+// rotateFile moves the file away and continues in a new one, whose first line is written with the next one. If the
+// process dies after the move, the next one finds the file that was moved, see trail.
 func (l *Log) rotateFile() error {
 	if err := l.countAll(); err != nil {
 		return err
@@ -142,12 +142,15 @@ func (r *record) linesBefore() int64 {
 // goOn adds the marker that is the first line of a new file.
 func (l *Log) goOn() {
 	l.markers = append(l.markers, &record{
-		Timestamp: l.timestampNow(), Kind: kindContinue, Reason: fmt.Sprintf(continues, l.lines), ledger: ledger{Lines: l.lines},
+		Timestamp: l.timestampNow(),
+		Kind:      kindContinue,
+		Reason:    fmt.Sprintf(continues, l.lines),
+		ledger:    ledger{Lines: l.lines},
 	})
 }
 
-// endOfMoved returns where the chain ends in files that were moved away: the last hash, and the number of lines up to there.
-// It starts at the file with the mark; without one, at the file that was rotated last.
+// endOfMoved returns where the chain ends in files that were moved away: the last hash, and the number of lines up to
+// there. It starts at the file with the mark; without one, at the file that was rotated last.
 func (l *Log) endOfMoved(mark Mark, known bool) (hash string, lines int64, found bool, err error) {
 	files, err := l.otherFiles()
 	if err != nil {
@@ -186,8 +189,8 @@ type piece struct {
 	end end
 }
 
-// otherFiles returns the files next to the log that may hold its earlier lines, by name. Files that cannot be read are left
-// out.
+// otherFiles returns the files next to the log that may hold its earlier lines, by name. Files
+// that cannot be read are left out.
 func (l *Log) otherFiles() ([]piece, error) { return filesBeside(l.path) }
 
 // rotatedBefore reports whether the log itself gave a file its name.

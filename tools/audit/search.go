@@ -168,7 +168,9 @@ func (s *search) nextCursor() string {
 func (q *Query) takesLine(f *Found) bool {
 	of := func(id string) bool { return id == q.Person || strings.HasSuffix(id, ":"+q.Person) }
 	switch {
-	case q.Person != "" && !of(f.Caller) && !slices.ContainsFunc(strings.Split(f.Approved, ","), func(id string) bool { return of(strings.TrimSpace(id)) }):
+	case q.Person != "" && !of(f.Caller) && !slices.ContainsFunc(strings.Split(f.Approved, ","), func(id string) bool {
+		return of(strings.TrimSpace(id))
+	}):
 	case q.Tool != "" && !strings.Contains(strings.ToLower(f.Tool), strings.ToLower(q.Tool)):
 	case q.Result != "" && f.Result != q.Result:
 	case !q.Until.IsZero() && !f.At.Before(q.Until):
@@ -309,9 +311,21 @@ func parseFound(raw []byte, f *Found) bool {
 		return false
 	}
 	*f = Found{
-		At: at, Kind: r.Kind, Session: r.Session, Turn: r.Turn, Tool: r.Tool, Args: r.Args, Caller: r.Caller,
-		Category: string(r.Category), Rule: r.Rule, Approved: r.ApprovedBy, Layer: r.Layer, Server: r.Server, URL: r.URL,
-		Reason: r.Reason, Writer: r.Writer,
+		At:       at,
+		Kind:     r.Kind,
+		Session:  r.Session,
+		Turn:     r.Turn,
+		Tool:     r.Tool,
+		Args:     r.Args,
+		Caller:   r.Caller,
+		Category: string(r.Category),
+		Rule:     r.Rule,
+		Approved: r.ApprovedBy,
+		Layer:    r.Layer,
+		Server:   r.Server,
+		URL:      r.URL,
+		Reason:   r.Reason,
+		Writer:   r.Writer,
 	}
 	if r.Blocked != "" {
 		f.Reason = r.Blocked

@@ -77,7 +77,12 @@ func endWithin(f io.ReaderAt, size, most int64) (end, error) {
 		line, whole := bytes.CutSuffix(data[start:stop], []byte("\n"))
 		var r record
 		if body, hash, ok := unsealLine(line); ok && json.Unmarshal(body, &r) == nil {
-			return end{hash: r.chainHash(hash), time: r.Timestamp, torn: tornAfter(data[stop:]), unterminated: !whole}, nil
+			return end{
+				hash:         r.chainHash(hash),
+				time:         r.Timestamp,
+				torn:         tornAfter(data[stop:]),
+				unterminated: !whole,
+			}, nil
 		}
 		stop = start
 	}

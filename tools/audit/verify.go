@@ -15,10 +15,11 @@ import (
 
 // Report is the result of Verify.
 type Report struct {
-	Lines    int       `json:"lines"` // audit lines, including markers
-	Torn     int       `json:"torn"`  // incomplete lines after a crash, which a marker accounts for
-	Lost     int       `json:"lost"`  // lines that could not be written, according to the markers
-	Last     string    `json:"last"`  // hash of the last line; stored elsewhere, it shows later whether lines were cut off
+	Lines int `json:"lines"` // audit lines, including markers
+	Torn  int `json:"torn"`  // incomplete lines after a crash, which a marker accounts for
+	Lost  int `json:"lost"`  // lines that could not be written, according to the markers
+	// hash of the last line; stored elsewhere, it shows later whether lines were cut off
+	Last     string    `json:"last"`
 	Problems []Problem `json:"problems,omitempty"`
 	More     int       `json:"more,omitempty"` // problems beyond the first maxProblems
 	// What is not as it was written, and accounted for:
@@ -76,7 +77,8 @@ type File struct {
 	io.Reader
 }
 
-// VerifyLog verifies the chain that ends in the log at path, with its rotated files, see [Verify]. files is their number.
+// VerifyLog verifies the chain that ends in the log at path, with its rotated files, see
+// [Verify]. files is their number.
 func VerifyLog(path string, mark *Mark) (report Report, files int, err error) {
 	names, err := Files(path)
 	if err != nil {
@@ -216,7 +218,8 @@ func (v *verifier) checkLine(line []byte, whole bool) {
 		v.addProblem(v.problemPlace(&r), Damaged, "when this line was written the log was damaged: "+r.Reason)
 	case kindRemoved:
 		// what is here before its end was to be removed as well, and a kill was faster
-		if f := v.first; f != nil && f.hash != "" && (r.UntilHash == f.hash || f.lines > 0 && f.lines < r.ledger.Lines) {
+		if f := v.first; f != nil && f.hash != "" &&
+			(r.UntilHash == f.hash || f.lines > 0 && f.lines < r.ledger.Lines) {
 			v.gone = &Removed{Lines: r.ledger.Lines, Until: r.Until, At: r.Timestamp}
 		}
 	}
@@ -277,7 +280,13 @@ func (v *verifier) addProblem(at problemAt, kind Kind, text string) {
 		v.report.More++
 		return
 	}
-	v.report.Problems = append(v.report.Problems, Problem{File: at.file, Line: at.line, Time: at.time, Kind: kind, Text: text})
+	v.report.Problems = append(v.report.Problems, Problem{
+		File: at.file,
+		Line: at.line,
+		Time: at.time,
+		Kind: kind,
+		Text: text,
+	})
 }
 
 // checkEnd compares the end of the chain with the mark.
@@ -291,9 +300,15 @@ func (v *verifier) checkEnd() {
 	case v.mark == nil || v.mark.Lines == 0:
 	case v.marked == 0:
 		v.addProblem(problemAt{file: v.file}, Truncated,
-			fmt.Sprintf("the service remembers line %d with hash %s, which is not here: lines were cut off or rewritten", v.mark.Lines, v.mark.Hash))
+			fmt.Sprintf(
+				"the service remembers line %d with hash %s, which is not here: lines were cut off or rewritten",
+				v.mark.Lines, v.mark.Hash,
+			))
 	case whole && lines != v.mark.Lines:
 		v.addProblem(problemAt{file: v.file}, Missing,
-			fmt.Sprintf("the service remembers %d lines up to the hash %s, here are %d: lines were taken out or added", v.mark.Lines, v.mark.Hash, lines))
+			fmt.Sprintf(
+				"the service remembers %d lines up to the hash %s, here are %d: lines were taken out or added",
+				v.mark.Lines, v.mark.Hash, lines,
+			))
 	}
 }

@@ -69,7 +69,8 @@ func (v *verifier) explainGap(files []File) error {
 	case v.lostFile(files):
 		p.Text = "a file of the chain is missing: this one follows a line that is in none of the files here"
 	default:
-		p.Text = "it does not follow the line before: lines between them were removed, or the line before was rewritten with its hash"
+		p.Text = "it does not follow the line before: lines between them were removed, or the line before was " +
+			"rewritten with its hash"
 	}
 	return nil
 }
@@ -98,7 +99,9 @@ func (c *clues) explainAdded(p *Problem, g *gap) bool {
 		p.Kind, p.Text = Foreign, "it was added: the line after it follows the one before it"
 	case c.parent.found && c.branch.found:
 		*p = Problem{File: c.branch.file, Line: c.branch.line, Time: c.branch.time, Kind: Foreign, Text: fmt.Sprintf(
-			"it was added, like all lines from here to the one before %s, which follows %s", c.gap.place(), c.parent.place())}
+			"it was added, like all lines from here to the one before %s, which follows %s",
+			c.gap.place(), c.parent.place(),
+		)}
 	case c.child.found:
 		p.Kind, p.Text = Foreign, "it is no line of this log: the line that belongs here is "+c.child.place()
 	default:

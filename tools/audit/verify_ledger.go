@@ -64,12 +64,15 @@ func (v *verifier) checkErasures() {
 		note.At = max(note.At, t.at)
 		switch {
 		case t.said == nil:
-			v.problemAt(t.first, Changed, fmt.Sprintf("it was rewritten as if by order %s, but no line of the log accounts for that", key.receipt))
+			v.problemAt(t.first, Changed, fmt.Sprintf(
+				"it was rewritten as if by order %s, but no line of the log accounts for that", key.receipt,
+			))
 		case t.lines == 0:
 			note.Gone += t.said.Lines
 		case t.lines != t.said.Lines || hex.EncodeToString(t.sum.Sum(nil)) != t.said.Digest:
 			v.problemAt(t.first, Changed, fmt.Sprintf(
-				"among the %d lines from here that order %s has rewritten (%d according to the log), some were changed, added or removed",
+				"among the %d lines from here that order %s has rewritten (%d according to the log), some were "+
+					"changed, added or removed",
 				t.lines, key.receipt, t.said.Lines))
 		}
 		note.Lines += t.lines

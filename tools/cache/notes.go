@@ -2,8 +2,8 @@ package cache
 
 import "context"
 
-// Notes keep durably which scopes have to be dropped, where several processes use one Store: the drop of one of them may
-// not have reached it, and that process may be gone.
+// Notes keep durably which scopes have to be dropped, where several processes use one Store: the drop of one of them
+// may not have reached it, and that process may be gone.
 type Notes interface {
 	// Note adds a note about a scope.
 	Note(ctx context.Context, scope string) error
@@ -25,9 +25,9 @@ func (c *Cache) note(ctx context.Context, where string) {
 	}
 }
 
-// noted reports whether what was found may be out of date because another process, or an earlier one, could not drop it.
-// It makes up for the drop. It is asked only about what was found, so that a call that is not in the cache costs no
-// query.
+// noted reports whether what was found may be out of date because another process, or an earlier one,
+// could not drop it. It makes up for the drop. It is asked only about what was found, so that a call that
+// is not in the cache costs no query.
 func (c *Cache) noted(ctx context.Context, where string) bool {
 	if c.o.Notes == nil {
 		return false

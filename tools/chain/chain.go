@@ -178,8 +178,8 @@ func (c *Chain) Execute(ctx context.Context, call *tools.Call) (*tools.Result, e
 	return c.handler(ctx, call)
 }
 
-// endProbe ends a call that is only a probe. It comes after approve: a probe is over as soon as the call may run, without
-// using the cache or starting a tool.
+// endProbe ends a call that is only a probe. It comes after approve: a probe is over as soon as the call may run,
+// without using the cache or starting a tool.
 func endProbe(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		if call.Probe {
@@ -189,8 +189,8 @@ func endProbe(next tools.Handler) tools.Handler {
 	}
 }
 
-// concludeCall converts every outcome to the form that Execute promises. It is inside audit, so that the audit records what
-// the caller gets.
+// concludeCall converts every outcome to the form that Execute promises. It is inside audit, so that the
+// audit records what the caller gets.
 func concludeCall(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		res, err := next(ctx, call)

@@ -151,8 +151,8 @@ func (g *gate) checkPossible(ctx context.Context, call *tools.Call, effect polic
 	return e
 }
 
-// previewEffect returns what a call that asks would do to files, for its card. Where that cannot be found out, people are asked
-// about the text of the call.
+// previewEffect returns what a call that asks would do to files, for its card. Where that cannot be found out, people
+// are asked about the text of the call.
 func (g *gate) previewEffect(ctx context.Context, call *tools.Call, tool *tools.Tool) *tools.Effect {
 	deed, err := tool.SafeDeed(ctx, call)
 	if err != nil || deed == nil {
@@ -164,8 +164,8 @@ func (g *gate) previewEffect(ctx context.Context, call *tools.Call, tool *tools.
 	return deed
 }
 
-// concealKept hides credentials in what a file contains already. What the call adds is shown as it is, because that is what
-// people decide about. "" = it cannot be told apart.
+// concealKept hides credentials in what a file contains already. What the call adds is shown as it is, because that is
+// what people decide about. "" = it cannot be told apart.
 func concealKept(diff string, redact func(string) string) string {
 	lines, safe := strings.Split(diff, "\n"), strings.Split(redact(diff), "\n")
 	if len(lines) != len(safe) {
@@ -195,8 +195,8 @@ type namer interface {
 	Named(policy.Request) []command.FileName
 }
 
-// bindFiles records the state of the files that determine what the call does, and has it checked again just before the call
-// runs.
+// bindFiles records the state of the files that determine what the call does, and has it checked
+// again just before the call runs.
 func (g *gate) bindFiles(ctx context.Context, call *tools.Call, request *policy.Request) {
 	n, ok := g.options.Policy.(namer)
 	if !ok || request.Dir == "" {
@@ -219,8 +219,9 @@ func (g *gate) bindFiles(ctx context.Context, call *tools.Call, request *policy.
 func refuseDenied() *tools.Error {
 	return &tools.Error{
 		Category: tools.PolicyBlocked, Reason: reason.New(reason.PolicyDenies),
-		Message:    "This call is denied by policy.",
-		Suggestion: "Do not try the same thing in another form. Find another way, or tell the user what you could not do.",
+		Message: "This call is denied by policy.",
+		Suggestion: "Do not try the same thing in another form. Find another way, or tell the user what you " +
+			"could not do.",
 	}
 }
 

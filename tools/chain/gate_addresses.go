@@ -17,8 +17,8 @@ type follower interface {
 	Follows(r policy.Request, asked, before, to policy.Address) bool
 }
 
-// takeAddresses returns the web addresses of a call that reads the web, of a command, or of a tool of a server, and takes their
-// sites (tools.Addresses.Take). Without foreign text in the conversation, nobody asks for them.
+// takeAddresses returns the web addresses of a call that reads the web, of a command, or of a tool of a server, and
+// takes their sites (tools.Addresses.Take). Without foreign text in the conversation, nobody asks for them.
 func takeAddresses(call *tools.Call) []policy.Address {
 	if call.Foreign == "" {
 		return nil

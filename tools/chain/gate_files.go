@@ -18,8 +18,8 @@ import (
 // maxContent is the size in bytes of the largest file whose content is hashed.
 const maxContent = 32 << 20
 
-// readFileStates returns the current state of the named files. Relative names start at dir. It never fails: the result says which
-// files cannot be read.
+// readFileStates returns the current state of the named files. Relative names start at dir. It never fails: the result
+// says which files cannot be read.
 func readFileStates(ctx context.Context, dir string, names []command.FileName) []policy.File {
 	files := make([]policy.File, 0, len(names))
 	for _, n := range names {
@@ -62,8 +62,8 @@ func readFileStates(ctx context.Context, dir string, names []command.FileName) [
 // maxMatches limits the files for which one pattern stands.
 const maxMatches = 200
 
-// readMatchedFiles returns the state of all files that match a pattern, as one; any is false if there are none. Only the last part
-// of a pattern is one, as a search of the disk would be too long for a decision.
+// readMatchedFiles returns the state of all files that match a pattern, as one; any is false if there are none. Only
+// the last part of a pattern is one, as a search of the disk would be too long for a decision.
 func readMatchedFiles(ctx context.Context, dir string, name command.FileName) (f policy.File, any bool) {
 	path := name.Name
 	if !filepath.IsAbs(path) {
@@ -84,7 +84,8 @@ func readMatchedFiles(ctx context.Context, dir string, name command.FileName) (f
 	for _, e := range entries {
 		// The shell's patterns match no names with a leading dot; those that are not known here match every name.
 		ok, err := filepath.Match(last, e.Name())
-		if ok && !strings.HasPrefix(e.Name(), ".") || err != nil || strings.Contains(last, "[!") || strings.Contains(last, "[:") {
+		if ok && !strings.HasPrefix(e.Name(), ".") || err != nil ||
+			strings.Contains(last, "[!") || strings.Contains(last, "[:") {
 			names = append(names, command.FileName{Name: filepath.Join(parent, e.Name())})
 		}
 	}
@@ -112,8 +113,8 @@ func ofSystem(path string) bool {
 	return false
 }
 
-// hashContent returns the hash of a regular file. For a file that is too large or cannot be read, unread is true and only
-// its metadata is used.
+// hashContent returns the hash of a regular file. For a file that is too large or cannot be read, unread is true
+// and only its metadata is used.
 func hashContent(path string, info os.FileInfo) (hash string, unread bool) {
 	looks := fmt.Sprintf("%d bytes, %d", info.Size(), info.ModTime().UnixNano())
 	if info.Size() > maxContent {

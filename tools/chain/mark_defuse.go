@@ -12,8 +12,8 @@ import (
 // forgedMark is the rule for marks that imitate ours, if no rule of package scan has matched them.
 const forgedMark = "forged_mark"
 
-// defuseMarks replaces the first character of each imitated mark by an entity, so that nothing is lost and nothing reads as
-// a mark. It returns their positions.
+// defuseMarks replaces the first character of each imitated mark by an entity, so that nothing is lost and nothing
+// reads as a mark. It returns their positions.
 func defuseMarks(text string) (harmless string, at []int) {
 	folded, _ := foldText(text, false)
 	if at = findImitations(folded); len(at) == 0 {
@@ -55,9 +55,9 @@ func findImitations(folded string) (at []int) {
 // limit the search could take very long.
 const maxGap = 64
 
-// imitatesMark reports whether a bracket followed by this text begins a mark that a model may take for ours, or for one of
-// a related program: <external-data, </tool-output, [TOOL_OUTPUT::. Spaces and the character between the words do not
-// matter. The text is folded.
+// imitatesMark reports whether a bracket followed by this text begins a mark that a model may take for ours, or for one
+// of a related program: <external-data, </tool-output, [TOOL_OUTPUT::. Spaces and the character between the words do
+// not matter. The text is folded.
 func imitatesMark(bracket byte, rest string) bool {
 	rest = skipSpaces(strings.TrimPrefix(skipSpaces(rest), "/"))
 	name, ok := cutJoined(rest, "tool", "output")
@@ -90,8 +90,8 @@ func cutJoined(s, first, second string) (rest string, ok bool) {
 	return strings.CutPrefix(s, second)
 }
 
-// foldText returns the text in which marks are searched: in lower case, without invisible characters, and with look-alike
-// characters replaced. With back, offset maps a byte of the result to its character in the original.
+// foldText returns the text in which marks are searched: in lower case, without invisible characters, and with
+// look-alike characters replaced. With back, offset maps a byte of the result to its character in the original.
 func foldText(text string, back bool) (folded string, offset func(int) int) {
 	if needsNoFolding(text) {
 		return strings.ToLower(text), func(i int) int { return i }
@@ -180,8 +180,8 @@ func writePlain(b *strings.Builder, r rune) {
 	}
 }
 
-// isUnseen reports whether a character is invisible: controls, format characters, combining marks, and letters without a
-// glyph.
+// isUnseen reports whether a character is invisible: controls, format characters, combining
+// marks, and letters without a glyph.
 func isUnseen(r rune) bool {
 	switch r {
 	case 0x85, 0x2028, 0x2029:

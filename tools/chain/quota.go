@@ -10,8 +10,8 @@ import (
 
 // Units of counting.
 const (
-	// QuotaPerBatch counts all calls that the model requests at once as one (seed 003). A batch beyond the limit is blocked as
-	// a whole.
+	// QuotaPerBatch counts all calls that the model requests at once as one (seed 003). A batch beyond
+	// the limit is blocked as a whole.
 	QuotaPerBatch = "batch"
 	// QuotaPerCall counts every call. Of a batch, those within the limit run, in the model's order.
 	QuotaPerCall = "call"
@@ -60,7 +60,11 @@ func (o QuotaOptions) refuseOverQuota(call *tools.Call) *tools.Error {
 	_, unit := o.countOf(call)
 	return &tools.Error{
 		Category: tools.PolicyBlocked, Reason: reason.New(reason.CallsUsedUp),
-		Message:    fmt.Sprintf("quota_blocked: a person may use %d %s in one conversation, and they are used up; the call did not run.", max(o.Max, 0), unit),
-		Suggestion: "Call no more tools. Answer with what you have, and tell the user that /clear empties the conversation and resets this limit.",
+		Message: fmt.Sprintf(
+			"quota_blocked: a person may use %d %s in one conversation, and they are used up; the call did not run.",
+			max(o.Max, 0), unit,
+		),
+		Suggestion: "Call no more tools. Answer with what you have, and tell the user that /clear empties the " +
+			"conversation and resets this limit.",
 	}
 }

@@ -44,8 +44,8 @@ func NewRedact(r Redactor) tools.Middleware {
 	}
 }
 
-// WarnRedacted returns the stage that tells the model, at the end of a result, how many credentials were hidden in it, whatever
-// the tool. It is outside of all stages that shorten, store or mark a text.
+// WarnRedacted returns the stage that tells the model, at the end of a result, how many credentials were hidden in it,
+// whatever the tool. It is outside of all stages that shorten, store or mark a text.
 func WarnRedacted(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		result, err := next(ctx, call)

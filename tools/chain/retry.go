@@ -146,14 +146,17 @@ type retryPlan struct {
 }
 
 // planRepetition decides whether the call is repeated, and after which wait.
-func (o RetryOptions) planRepetition(ctx context.Context, call *tools.Call, err error, began time.Time, p *retryPlan) bool {
+func (o RetryOptions) planRepetition(
+	ctx context.Context, call *tools.Call, err error, began time.Time, p *retryPlan,
+) bool {
 	if err == nil || ctx.Err() != nil || !isTransient(err) || !o.Safe(call, err) {
 		return false
 	}
 	p.delay = Backoff(p.repeated, o.Base, o.Cap, o.Rand())
 	after := retryAfter(err)
 	p.delay = max(p.delay, after)
-	if left, bounded := o.budgetLeft(began); (bounded && p.delay >= left) || (!bounded && p.delay > max(longestWait, o.Cap)) {
+	if left, bounded := o.budgetLeft(began); (bounded && p.delay >= left) ||
+		(!bounded && p.delay > max(longestWait, o.Cap)) {
 		if p.delay == after {
 			p.asked = after
 		}
@@ -220,7 +223,10 @@ func (p retryPlan) finalError(err error) error {
 	}
 	switch {
 	case p.asked > 0:
-		told.Suggestion = fmt.Sprintf("The other side asks to wait %s before another call. Go on without it, or tell the user.", p.asked.Round(time.Second))
+		told.Suggestion = fmt.Sprintf(
+			"The other side asks to wait %s before another call. Go on without it, or tell the user.",
+			p.asked.Round(time.Second),
+		)
 	case p.repeated > 0 && e.Suggestion == "" && isTransient(err):
 		told.Suggestion = "It was repeated without success. Go on without it, or tell the user what did not work."
 	}

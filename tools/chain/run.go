@@ -15,8 +15,8 @@ import (
 // errTimeout is the cause of a context that ended because of the tool's own limit, not the caller's.
 var errTimeout = errors.New("tool timeout")
 
-// recordStart writes the "started" records of the audit and the journal, once per call regardless of retries. A call that can
-// no longer run, or cannot be recorded, is not started; nor is any by a process that is not sure of its work.
+// recordStart writes the "started" records of the audit and the journal, once per call regardless of retries. A call
+// that can no longer run, or cannot be recorded, is not started; nor is any by a process that is not sure of its work.
 func recordStart(list *tools.Registry, log *audit.Log, sure func(context.Context) error) tools.Middleware {
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {

@@ -13,11 +13,12 @@ type UtilityDecision string
 
 // Decisions.
 const (
-	UtilityRun      UtilityDecision = "run"
-	UtilityRespond  UtilityDecision = "respond"  // the model should answer with what it has
-	UtilityRetrieve UtilityDecision = "retrieve" // the model should look for context first; the same call runs after that
-	UtilityVerify   UtilityDecision = "verify"   // the model should check what it has first
-	UtilityStop     UtilityDecision = "stop"     // the model should make no further tool calls
+	UtilityRun     UtilityDecision = "run"
+	UtilityRespond UtilityDecision = "respond" // the model should answer with what it has
+	// the model should look for context first; the same call runs after that
+	UtilityRetrieve UtilityDecision = "retrieve"
+	UtilityVerify   UtilityDecision = "verify" // the model should check what it has first
+	UtilityStop     UtilityDecision = "stop"   // the model should make no further tool calls
 )
 
 // Limits that are not configurable.

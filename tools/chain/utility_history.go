@@ -25,8 +25,8 @@ type PastCall struct {
 	Text string          // of the result
 }
 
-// ReadUtilityHistory returns the History of the earlier calls of the turn, oldest first. If window > 0, it searches the same call
-// only among the last window calls.
+// ReadUtilityHistory returns the History of the earlier calls of the turn, oldest first. If window > 0, it searches the
+// same call only among the last window calls.
 func ReadUtilityHistory(past []PastCall, call *tools.Call, window int) UtilityHistory {
 	var h UtilityHistory
 	args := canonicalArgs(call.Args)
@@ -48,7 +48,8 @@ func ReadUtilityHistory(past []PastCall, call *tools.Call, window int) UtilityHi
 	return h
 }
 
-// canonicalArgs returns arguments in one form: sorted keys, no white space. Text that is not JSON is returned unchanged.
+// canonicalArgs returns arguments in one form: sorted keys, no white space. Text that is
+// not JSON is returned unchanged.
 func canonicalArgs(args json.RawMessage) []byte {
 	if len(bytes.TrimSpace(args)) == 0 {
 		return []byte("{}")
@@ -67,11 +68,14 @@ func canonicalArgs(args json.RawMessage) []byte {
 }
 
 // anyTool matches a request for tools in general: "use your tools", "mit einem Werkzeug".
-var anyTool = regexp.MustCompile(`(?i)\b(?:use|using|with|call|run|try|invoke|benutze|benutz|verwende|nutze|nimm|mit)\s+` +
-	`(?:(?:a|an|any|some|your|the|ein|eine|einem|einen|deine|deinen|die|den|das|irgendein)\s+)?(?:tools?|werkzeuge?n?)\b`)
+var anyTool = regexp.MustCompile(`(?i)\b(?:use|using|with|call|run|try|invoke|benutze|benutz|verwende|nutze|` +
+	`nimm|mit)\s+` +
+	`(?:(?:a|an|any|some|your|the|ein|eine|einem|einen|deine|deinen|die|den|das|irgendein)\s+)?(?:tools?|` +
+	`werkzeuge?n?)\b`)
 
 // askingVerbs match words before a tool's name that make it a request.
-var askingVerbs = regexp.MustCompile(`(?i)\b(?:use|using|with|via|call|run|try|invoke|execute|benutze|benutz|verwende|nutze|nimm|mit|per|rufe)\s+` +
+var askingVerbs = regexp.MustCompile(`(?i)\b(?:use|using|with|via|call|run|try|invoke|execute|benutze|benutz|` +
+	`verwende|nutze|nimm|mit|per|rufe)\s+` +
 	`(?:(?:the|my|your|das|die|den|dem|der)\s+)?(?:(?:tool|werkzeug)\s+)?["'` + "`" + `]?$`)
 
 // toolNouns match words after a tool's name that make it a request.
@@ -83,8 +87,8 @@ const askContext = 60
 // maxAsk limits how much of a message is inspected.
 const maxAsk = 4000
 
-// AsksForTool reports whether the person asked for this tool, or for tools in general: "use the grep tool", "run bash". A
-// word that happens to be a tool's name ("read the file") is not a request.
+// AsksForTool reports whether the person asked for this tool, or for tools in general: "use the grep tool", "run bash".
+// A word that happens to be a tool's name ("read the file") is not a request.
 func AsksForTool(ask, tool string) bool {
 	if len(ask) > maxAsk {
 		ask = ask[:maxAsk]

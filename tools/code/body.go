@@ -35,8 +35,8 @@ func learnFile(lang outline.Language, content []byte) known {
 	return k
 }
 
-// outlineSymbols lists the symbols of a file with the words of their lines. The lines of a symbol inside of another one count
-// for the inner one only.
+// outlineSymbols lists the symbols of a file with the words of their lines. The lines of a symbol inside of another
+// one count for the inner one only.
 func outlineSymbols(lang outline.Language, content []byte) []symbol {
 	list := outline.Parse(lang, content).Symbols
 	if len(list) == 0 {

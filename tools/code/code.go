@@ -2,8 +2,8 @@
 // searches that index, passages by meaning, a language server and, at last, the text of the files.
 //
 // The index of a directory is derived from its files and can be thrown away at any time. It belongs to the directory,
-// not to a person: a search covers only directories that the file tools of its conversation reach, and every hit is read
-// again through the file policy of that conversation before it is shown.
+// not to a person: a search covers only directories that the file tools of its conversation reach, and every hit is
+// read again through the file policy of that conversation before it is shown.
 package code
 
 import (
@@ -33,8 +33,8 @@ type Stored struct {
 type Store interface {
 	// Load calls see for every file of a root. An error of see ends it and is returned.
 	Load(ctx context.Context, root string, see func(Stored) error) error
-	// Save stores or replaces some files of a root and removes others, all or none. A nil Outline means that the one that
-	// is stored remains.
+	// Save stores or replaces some files of a root and removes others, all or none. A nil Outline means that
+	// the one that is stored remains.
 	Save(ctx context.Context, root string, put []Stored, gone []string) error
 	// Roots lists the roots of which something is stored.
 	Roots(ctx context.Context) ([]string, error)
@@ -44,8 +44,8 @@ type Store interface {
 
 // A Watcher reports changes below directories. Safe for concurrent use.
 type Watcher interface {
-	// Watch watches directories of a root besides those that are watched already. An error means that changes of the root
-	// are not reported completely from now on; it is then no longer watched.
+	// Watch watches directories of a root besides those that are watched already. An error means that changes of the
+	// root are not reported completely from now on; it is then no longer watched.
 	Watch(root string, dirs []string) error
 	// Unwatch ends the watch of a root.
 	Unwatch(root string)
@@ -76,15 +76,16 @@ type Semantic interface {
 // Options configures an Index. Sources is required.
 type Options struct {
 	Sources   *file.Sources
-	Store     Store                                // nil = nothing is kept over a restart
-	Watcher   Watcher                              // nil = each search looks for changed files
-	Semantic  Semantic                             // nil = none
-	Server    Server                               // a language server; nil = none
-	Asks      Asks                                 // what it is asked
-	Languages []outline.Language                   // nil = all
-	Places    func(tools.Origin) ([]string, error) // directories that are searched instead of those of the file tools, as far as these reach them; nil = those
-	Log       zerolog.Logger
-	Now       func() time.Time // nil = time.Now
+	Store     Store              // nil = nothing is kept over a restart
+	Watcher   Watcher            // nil = each search looks for changed files
+	Semantic  Semantic           // nil = none
+	Server    Server             // a language server; nil = none
+	Asks      Asks               // what it is asked
+	Languages []outline.Language // nil = all
+	// directories that are searched instead of those of the file tools, as far as these reach them; nil = those
+	Places func(tools.Origin) ([]string, error)
+	Log    zerolog.Logger
+	Now    func() time.Time // nil = time.Now
 
 	MaxFiles   int           // of one root; 0 = 50 000
 	MaxSymbols int           // in memory, of all roots; 0 = 400 000

@@ -28,8 +28,8 @@ type textHit struct {
 	score float64
 }
 
-// searchText searches the lines of all files: for a name as a whole word, or for a text, and if it is a question, for the
-// lines that contain most of its words.
+// searchText searches the lines of all files: for a name as a whole word, or for a text, and if it is a question, for
+// the lines that contain most of its words.
 func (s *search) searchText(term string, reference bool) {
 	if term == "" {
 		return
@@ -143,7 +143,9 @@ func newTextMatcher(term string, reference bool) *textMatcher {
 		m.whole, m.reference = term, true
 		return m
 	}
-	for _, word := range strings.FieldsFunc(m.whole, func(r rune) bool { return classOf(r) == classOther && r != '_' }) {
+	for _, word := range strings.FieldsFunc(m.whole, func(r rune) bool {
+		return classOf(r) == classOther && r != '_'
+	}) {
 		if len(word) > 2 && !isFiller(word) {
 			m.words = append(m.words, word)
 		}
@@ -161,8 +163,8 @@ func literalMatcher(text string) *textMatcher {
 	return m
 }
 
-// matchLines returns the lines of a file that fit. Those with the whole term have the score 1, others the share of its words,
-// of which more than half must be in the line.
+// matchLines returns the lines of a file that fit. Those with the whole term have the score 1, others the share of its
+// words, of which more than half must be in the line.
 func (m *textMatcher) matchLines(abs string, content []byte) []textHit {
 	search := content
 	if !m.reference {
@@ -190,7 +192,9 @@ func (m *textMatcher) canMatch(content []byte) bool {
 	if bytes.Contains(content, []byte(m.whole)) {
 		return true
 	}
-	return !m.reference && slices.ContainsFunc(m.words, func(w string) bool { return bytes.Contains(content, []byte(w)) })
+	return !m.reference && slices.ContainsFunc(m.words, func(w string) bool {
+		return bytes.Contains(content, []byte(w))
+	})
 }
 
 func (m *textMatcher) scoreLine(line []byte) float64 {
@@ -224,7 +228,8 @@ func isEnough(n, words int) bool { return n > 0 && 2*n > words }
 // isRemark reports whether a line is a comment.
 func isRemark(line []byte) bool {
 	line = bytes.TrimSpace(line)
-	return bytes.HasPrefix(line, []byte("//")) || bytes.HasPrefix(line, []byte("#")) || bytes.HasPrefix(line, []byte("*"))
+	return bytes.HasPrefix(line, []byte("//")) ||
+		bytes.HasPrefix(line, []byte("#")) || bytes.HasPrefix(line, []byte("*"))
 }
 
 // wholeWord reports whether a line contains a word that is not a part of a longer one.

@@ -42,8 +42,8 @@ func (s *search) searchQuotes() {
 	}
 }
 
-// literalScore is how likely a line is the one that is meant: where the text begins a string rather than where a comment
-// mentions it, in the same case, and not in a test.
+// literalScore is how likely a line is the one that is meant: where the text begins a string rather than where a
+// comment mentions it, in the same case, and not in a test.
 func (s *search) literalScore(t *textHit, text string) float64 {
 	p := s.pages.pageOf(t.abs)
 	if p == nil {
@@ -95,7 +95,8 @@ func (s *search) symbolAround(abs string, line int) (name string) {
 	return ""
 }
 
-// addSpoken adds a hit for a symbol whose lines contain the whole question, which was a text of the code without quotes.
+// addSpoken adds a hit for a symbol whose lines contain the whole question, which was a
+// text of the code without quotes.
 func (s *search) addSpoken(h *hit) {
 	text := strings.ToLower(strings.TrimSpace(s.args.Query))
 	if len(text) < leastLiteral || !strings.Contains(text, " ") {

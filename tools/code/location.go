@@ -21,7 +21,8 @@ var (
 	inBackticks = regexp.MustCompile("^\\s*(\\S+) \\([^()`]* in `([^`]+)`\\)\\s*$") // Name (Function in `/path`)
 	locatedIn   = regexp.MustCompile(`(?i)^\s*(?:located in the )?file: (.+)$`)
 	onLine      = regexp.MustCompile("(?i)\\bon line (\\d+)(?:, which has content `(.*)`)?")
-	pathLine    = regexp.MustCompile(`(?:file://)?((?:/|\./|[\w.-]+/)?[^\s:"'` + "`" + `()\[\]]*\.[A-Za-z]\w{0,9})(?:#L|:)(\d+)`)
+	pathLine    = regexp.MustCompile(`(?:file://)?((?:/|\./|[\w.-]+/)?[^\s:"'` +
+		"`" + `()\[\]]*\.[A-Za-z]\w{0,9})(?:#L|:)(\d+)`)
 )
 
 // maxAnswer limits how much of an answer is read, in bytes.
@@ -104,7 +105,10 @@ func walkJSON(value any, around location, depth int, out *[]location) {
 			return
 		}
 		before := len(*out)
-		for _, key := range []string{"location", "locations", "references", "symbols", "results", "items", "definitions", "content", "structuredContent"} {
+		for _, key := range []string{
+			"location", "locations", "references", "symbols", "results", "items", "definitions", "content",
+			"structuredContent",
+		} {
 			walkJSON(v[key], here, depth+1, out)
 		}
 		if len(*out) == before && here.path != "" && here.symbol != "" {

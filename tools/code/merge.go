@@ -27,19 +27,26 @@ func (h *hit) tier() tier {
 	return likely
 }
 
-// mergeHits orders the hits and removes those that say the same, the one with the higher score is kept. What was asked for
-// by its name or its text comes first. Scores of different layers cannot be compared, so that the others are ordered by
-// their places in their layers.
+// mergeHits orders the hits and removes those that say the same, the one with the higher score is kept. What was asked
+// for by its name or its text comes first. Scores of different layers cannot be compared, so that the others are
+// ordered by their places in their layers.
 func (s *search) mergeHits() {
 	slices.SortStableFunc(s.hits, func(a, b hit) int {
-		return cmp.Or(cmp.Compare(a.tier(), b.tier()), cmp.Compare(b.Score, a.Score), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Start, b.Start))
+		return cmp.Or(
+			cmp.Compare(a.tier(), b.tier()),
+			cmp.Compare(b.Score, a.Score),
+			cmp.Compare(a.Path, b.Path),
+			cmp.Compare(a.Start, b.Start),
+		)
 	})
 	var out, fits, last []hit
 	for _, h := range s.hits {
 		switch t := h.tier(); {
 		case t == likely:
 			fits = append(fits, h)
-		case slices.ContainsFunc(out, func(o hit) bool { return o.abs == h.abs && o.Start == h.Start && o.End == h.End }):
+		case slices.ContainsFunc(out, func(o hit) bool {
+			return o.abs == h.abs && o.Start == h.Start && o.End == h.End
+		}):
 		case t == rest:
 			last = append(last, h)
 		default:
@@ -79,7 +86,9 @@ func fuseRanks(hits []hit) []hit {
 	var list []*declaration
 	places := map[string]int{}
 	for _, h := range hits {
-		at := slices.IndexFunc(list, func(d *declaration) bool { return d.best.sameDeclaration(&h) || d.best.sameLong(&h) })
+		at := slices.IndexFunc(list, func(d *declaration) bool {
+			return d.best.sameDeclaration(&h) || d.best.sameLong(&h)
+		})
 		if at < 0 {
 			at = len(list)
 			list = append(list, &declaration{best: h})
@@ -106,5 +115,6 @@ func fuseRanks(hits []hit) []hit {
 
 // sameLong reports whether two hits are passages of the same long declaration.
 func (h *hit) sameLong(o *hit) bool {
-	return h.abs == o.abs && h.Source == fromVectors && o.Source == fromVectors && h.Symbol == o.Symbol && h.Symbol != ""
+	return h.abs == o.abs && h.Source == fromVectors &&
+		o.Source == fromVectors && h.Symbol == o.Symbol && h.Symbol != ""
 }

@@ -65,7 +65,8 @@ func (x *Index) Passages(ctx context.Context, path string) iter.Seq2[Passage, er
 }
 
 // splitPassages splits a file at its symbols. A passage begins with what says most about it, because models read the
-// beginning of a text best, and small ones nothing else: the words of its name, its comment, then its path and its lines.
+// beginning of a text best, and small ones nothing else: the words of its name, its
+// comment, then its path and its lines.
 func splitPassages(name string, lang outline.Language, p *page) []Passage {
 	s := &splitting{name: name, page: p}
 	list := outline.Parse(lang, p.content).Symbols
@@ -107,7 +108,8 @@ func (s *splitting) addLines(start, end int, of *outline.Symbol) {
 		return
 	}
 	title := splitIdentifier(of.Name)
-	if n := len(s.out); n > 0 && size < leastPassage && s.out[n-1].End+3 >= start && countLetters(s.out[n-1].Text) < targetPassage {
+	if n := len(s.out); n > 0 && size < leastPassage &&
+		s.out[n-1].End+3 >= start && countLetters(s.out[n-1].Text) < targetPassage {
 		s.out[n-1].End = end
 		s.out[n-1].Text += strings.TrimLeft(title+"\n", "\n") + text
 		return
@@ -119,7 +121,12 @@ func (s *splitting) addLines(start, end int, of *outline.Symbol) {
 	}
 	head := slices.DeleteFunc([]string{title, of.Doc, s.name, text}, func(part string) bool { return part == "" })
 	s.out = append(s.out, Passage{
-		Key: s.name + "#" + strconv.Itoa(len(s.out)), Path: s.name, Start: start, End: end, Symbol: symbol, Text: strings.Join(head, "\n"),
+		Key:    s.name + "#" + strconv.Itoa(len(s.out)),
+		Path:   s.name,
+		Start:  start,
+		End:    end,
+		Symbol: symbol,
+		Text:   strings.Join(head, "\n"),
 	})
 }
 

@@ -163,8 +163,8 @@ func (q *query) wordWeights(terms []term) []uint32 {
 	return out
 }
 
-// fitScore returns how well a symbol fits, from 0 to 1: the share of the words that it has, rare words counting more (BM25
-// with fields), and how much of its name the question mentions.
+// fitScore returns how well a symbol fits, from 0 to 1: the share of the words that it has, rare words counting more
+// (BM25 with fields), and how much of its name the question mentions.
 func (q *query) fitScore(e *entry, base []uint32) float64 {
 	if q.total == 0 || q.known == 0 {
 		return 0
@@ -231,7 +231,8 @@ func fileQuality(p string, tests bool) float64 {
 	base := strings.ToLower(path.Base(p))
 	test := strings.Contains(base, "_test.") || strings.HasPrefix(base, "test_") || strings.Contains(base, ".test.") ||
 		strings.Contains(base, ".spec.") || strings.Contains(base, "_spec.") || strings.Contains(p, "testdata/") ||
-		strings.HasPrefix(p, "test/") || strings.HasPrefix(p, "tests/") || strings.Contains(p, "/test/") || strings.Contains(p, "/tests/")
+		strings.HasPrefix(p, "test/") || strings.HasPrefix(p, "tests/") ||
+		strings.Contains(p, "/test/") || strings.Contains(p, "/tests/")
 	switch {
 	case test && !tests:
 		return 0.75

@@ -22,8 +22,8 @@ const mostWorkers = 4
 // Progress tells how many of the changed files of a root were read.
 type Progress struct{ Done, Total int }
 
-// Refresh brings the index of a root up to date. A file with the same stamp costs nothing besides the walk, one with the
-// same content costs reading it. What was read before ctx ends is kept.
+// Refresh brings the index of a root up to date. A file with the same stamp costs nothing besides the walk, one with
+// the same content costs reading it. What was read before ctx ends is kept.
 func (x *Index) Refresh(ctx context.Context, path string, progress func(Progress)) error {
 	r := x.loadRoot(path)
 	if err := r.lock(ctx); err != nil {

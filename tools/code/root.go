@@ -126,7 +126,10 @@ func (r *root) putFile(path string, stamp file.Stamp, hash string, k known) {
 			start: line32(s.Start), line: line32(s.Line), end: line32(s.End),
 			words: uint8(min(len(searchWords(s.Name)), math.MaxUint8)),
 		}
-		e.terms = r.countTerms(weights, part{s.Name, inName}, part{s.Container, inContainer}, part{string(s.Kind), inDoc}, part{s.Doc, inDoc})
+		e.terms = r.countTerms(weights, part{
+			s.Name,
+			inName,
+		}, part{s.Container, inContainer}, part{string(s.Kind), inDoc}, part{s.Doc, inDoc})
 		e.terms = r.addBody(e.terms, s.body)
 		f.entries = append(f.entries, e)
 	}
@@ -142,7 +145,8 @@ type part struct {
 	weight uint32
 }
 
-// countTerms returns the words of some texts and counts them. A word that occurs repeatedly has the largest of its weights.
+// countTerms returns the words of some texts and counts them. A word that occurs repeatedly
+// has the largest of its weights.
 func (r *root) countTerms(weights map[uint32]uint32, parts ...part) []term {
 	clear(weights)
 	for _, p := range parts {

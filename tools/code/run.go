@@ -108,7 +108,8 @@ func (x *Index) refreshBackground(ctx context.Context, path string) {
 	r := x.loadRoot(path)
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	x.Log.Debug().Str("root", path).Int("files", len(r.files)).Int("symbols", r.symbols).Dur("took", x.Now().Sub(began)).Msg("code index")
+	x.Log.Debug().Str("root", path).Int("files", len(r.files)).
+		Int("symbols", r.symbols).Dur("took", x.Now().Sub(began)).Msg("code index")
 }
 
 // sweepRoots forgets the roots whose directory is gone.
@@ -128,13 +129,14 @@ func (x *Index) sweepRoots(ctx context.Context) {
 			continue
 		}
 		if err := x.Forget(ctx, path); err != nil && ctx.Err() == nil {
-			x.Log.Warn().Err(err).Str("root", path).Msg("code index: a directory that is gone is not forgotten; tried again in an hour")
+			x.Log.Warn().Err(err).Str("root", path).
+				Msg("code index: a directory that is gone is not forgotten; tried again in an hour")
 		}
 	}
 }
 
-// Forget removes what is known of a directory and the files below it: it is gone, or is about to be. path is its canonical
-// path.
+// Forget removes what is known of a directory and the files below it: it is gone, or is about to
+// be. path is its canonical path.
 func (x *Index) Forget(ctx context.Context, path string) error {
 	x.mu.Lock()
 	delete(x.roots, path)

@@ -82,8 +82,8 @@ func (s *search) hasSource(source string) bool {
 	return slices.ContainsFunc(s.hits, func(h hit) bool { return h.Source == source })
 }
 
-// readyRoots brings the index of each root up to date, within the time that a search waits. It reports whether the files
-// were looked at.
+// readyRoots brings the index of each root up to date, within the time that a search waits. It reports
+// whether the files were looked at.
 func (s *search) readyRoots(again bool) (fresh bool) {
 	fresh = true
 	until, cancel := context.WithTimeout(s.ctx, s.x.Patience)
@@ -100,7 +100,9 @@ func (s *search) readyRoots(again bool) (fresh bool) {
 		r.mu.RUnlock()
 		switch {
 		case errors.Is(err, context.DeadlineExceeded) && s.ctx.Err() == nil:
-			s.addNote(fmt.Sprintf("[the index is not complete yet: %d files were read so far; ask again to go on]", known))
+			s.addNote(fmt.Sprintf(
+				"[the index is not complete yet: %d files were read so far; ask again to go on]", known,
+			))
 		case err != nil && s.ctx.Err() == nil:
 			s.x.logOnce(err, "code index: a directory cannot be read")
 			s.addNote("[" + s.view.Display(r.path) + " could not be read]")
@@ -159,7 +161,8 @@ func (s *search) searchStructure() {
 	}
 }
 
-// confirmFound reads the file of a symbol again, as the conversation may. A file that changed meanwhile is understood again.
+// confirmFound reads the file of a symbol again, as the conversation may. A file that changed
+// meanwhile is understood again.
 func (s *search) confirmFound(f *found) (hit, bool) {
 	abs := f.root.path + "/" + f.path
 	p := s.pages.pageOf(abs)

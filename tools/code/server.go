@@ -13,8 +13,8 @@ import (
 
 // Server asks a language server through the tools of an MCP server. Safe for concurrent use.
 type Server interface {
-	// Ask calls a tool of the server on behalf of a call of search_code, under the same policy as any call of that tool;
-	// what would need an approval is an error.
+	// Ask calls a tool of the server on behalf of a call of search_code, under the same policy as any call of that
+	// tool; what would need an approval is an error.
 	Ask(ctx context.Context, call *tools.Call, tool string, args json.RawMessage) (string, error)
 }
 
@@ -43,7 +43,9 @@ func prepareQuestion(ask string, at position) (tool string, args json.RawMessage
 	}
 	var values map[string]any
 	if err := json.Unmarshal([]byte(template), &values); err != nil {
-		return "", nil, fmt.Errorf("want the name of a tool and a JSON object, such as go_search {\"query\": \"$symbol\"}: %w", err)
+		return "", nil, fmt.Errorf(
+			"want the name of a tool and a JSON object, such as go_search {\"query\": \"$symbol\"}: %w", err,
+		)
 	}
 	for key, value := range values {
 		text, ok := value.(string)
@@ -54,7 +56,8 @@ func prepareQuestion(ask string, at position) (tool string, args json.RawMessage
 		case text == "$column":
 			values[key] = at.column
 		default:
-			values[key] = strings.NewReplacer("$symbol", at.symbol, "$name", lastPart(at.symbol), "$file", at.file).Replace(text)
+			values[key] = strings.NewReplacer("$symbol", at.symbol, "$name", lastPart(at.symbol), "$file", at.file).
+				Replace(text)
 		}
 	}
 	args, err = json.Marshal(values)
@@ -74,7 +77,9 @@ func (s *search) searchServer() {
 	if text, ok := s.askServer(s.x.Asks.Symbols, at); ok {
 		s.addSymbols(text, name)
 	}
-	best := slices.IndexFunc(s.hits, func(h hit) bool { return h.Symbol == name || strings.HasSuffix(h.Symbol, "."+name) })
+	best := slices.IndexFunc(s.hits, func(h hit) bool {
+		return h.Symbol == name || strings.HasSuffix(h.Symbol, "."+name)
+	})
 	if best < 0 && s.x.Asks.Definition != "" {
 		best = s.askDefinition(name)
 	}
@@ -97,7 +102,8 @@ func (s *search) searchServer() {
 // addUses adds the references in an answer about the symbol of a hit.
 func (s *search) addUses(text string, of hit) {
 	for _, l := range s.answeredPlaces(text, lastPart(of.Symbol)) {
-		if r, ok := s.locatedHit(l, lastPart(of.Symbol), lspRefs, fromServer); ok && (r.abs != of.abs || r.line != of.line) {
+		if r, ok := s.locatedHit(l, lastPart(of.Symbol), lspRefs, fromServer); ok &&
+			(r.abs != of.abs || r.line != of.line) {
 			s.hits = append(s.hits, r)
 		}
 	}
@@ -132,7 +138,8 @@ func (s *search) columnOf(h hit, name string) int {
 	return 1 + max(0, strings.Index(p.line(h.line), name))
 }
 
-// askDefinition asks for the definition of a symbol at the first place where it is used. It returns the index of the hit.
+// askDefinition asks for the definition of a symbol at the first place where it is used.
+// It returns the index of the hit.
 func (s *search) askDefinition(name string) int {
 	before := len(s.hits)
 	s.searchText(name, true)
@@ -172,8 +179,8 @@ func (s *search) askServer(ask string, at position) (string, bool) {
 	return "", false
 }
 
-// answeredPlaces returns the places in an answer about a symbol, with lines from 1. Servers count from 0 or from 1: what fits the
-// content of more lines is right, and 0, as the protocol has it, if that does not tell.
+// answeredPlaces returns the places in an answer about a symbol, with lines from 1. Servers count from 0 or from 1:
+// what fits the content of more lines is right, and 0, as the protocol has it, if that does not tell.
 func (s *search) answeredPlaces(text, name string) []location {
 	list := parseLocations(text)
 	fits := func(l location, line int) int {
@@ -182,7 +189,8 @@ func (s *search) answeredPlaces(text, name string) []location {
 			return 0
 		}
 		p := s.pages.pageOf(abs)
-		if p == nil || !wholeWord([]byte(p.line(line)), name) || l.content != "" && strings.TrimSpace(p.line(line)) != l.content {
+		if p == nil || !wholeWord([]byte(p.line(line)), name) ||
+			l.content != "" && strings.TrimSpace(p.line(line)) != l.content {
 			return 0
 		}
 		return 1

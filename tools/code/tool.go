@@ -55,7 +55,10 @@ func (x *Index) Tool() (tools.Tool, error) {
 	t, err := tools.New(tools.Typed[searchArgs]{
 		Definition: tools.Definition{
 			Name: ToolName, ReadOnly: true,
-			Description: "Finds code by what it is called or what it does: functions, types, constants, sections and configuration keys in Go, Rust, Python, JavaScript, TypeScript, Java, C, C++, Ruby, Bash, TOML, JSON, YAML and Markdown. Give a query in words, a symbol, or both. Gives path:first-last line, the line, where it was found and a score. Use it before grep when you do not know the exact text.",
+			Description: "Finds code by what it is called or what it does: functions, types, constants, sections and " +
+				"configuration keys in Go, Rust, Python, JavaScript, TypeScript, Java, C, C++, Ruby, Bash, TOML, " +
+				"JSON, YAML and Markdown. Give a query in words, a symbol, or both. Gives path:first-last line, the " +
+				"line, where it was found and a score. Use it before grep when you do not know the exact text.",
 		},
 		Adjust: func(s *jsonschema.Schema) {
 			if p := s.Properties["max_results"]; p != nil {
@@ -98,7 +101,11 @@ func (x *Index) describeCall(ctx context.Context, call *tools.Call, in searchArg
 }
 
 func argumentError(suggestion, format string, args ...any) *tools.Error {
-	return &tools.Error{Category: tools.InvalidParameters, Message: fmt.Sprintf(format, args...), Suggestion: suggestion}
+	return &tools.Error{
+		Category:   tools.InvalidParameters,
+		Message:    fmt.Sprintf(format, args...),
+		Suggestion: suggestion,
+	}
 }
 
 func (in searchArgs) checkArgs() error {
@@ -108,7 +115,9 @@ func (in searchArgs) checkArgs() error {
 		return argumentError("For example {\"query\": \"where is the login checked\"} or {\"symbol\": \"NewServer\"}.",
 			"give query, symbol, or both: there is nothing to look for")
 	case len(in.Query) > maxQuery:
-		return argumentError("Say it in a sentence.", "query has %d bytes; at most %d are possible", len(in.Query), maxQuery)
+		return argumentError(
+			"Say it in a sentence.", "query has %d bytes; at most %d are possible", len(in.Query), maxQuery,
+		)
 	case len(in.Symbol) > maxSymbol:
 		return argumentError("Give a name.", "symbol has %d bytes; at most %d are possible", len(in.Symbol), maxSymbol)
 	case len(pattern) > maxPattern || strings.Count(pattern, "**") > maxDoubling:
@@ -159,7 +168,9 @@ func (x *Index) runSearch(ctx context.Context, call *tools.Call, in searchArgs) 
 		s.roots = append(s.roots, x.loadRoot(path))
 	}
 	if len(s.roots) == 0 {
-		return nil, tools.Refused(reason.New(reason.IndexUnreadable), "Use grep and find_path in the working directory.")
+		return nil, tools.Refused(
+			reason.New(reason.IndexUnreadable), "Use grep and find_path in the working directory.",
+		)
 	}
 	if err := s.runLayers(); err != nil {
 		return nil, err

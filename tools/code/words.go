@@ -10,8 +10,8 @@ import (
 // maxWord is the size in bytes above which a word is not one that somebody looks for.
 const maxWord = 40
 
-// searchWords splits a text or an identifier into the words by which it is found: in lower case, at the borders of camelCase
-// and snake_case, without endings, abbreviations as the word that they stand for.
+// searchWords splits a text or an identifier into the words by which it is found: in lower case, at the borders of
+// camelCase and snake_case, without endings, abbreviations as the word that they stand for.
 func searchWords(text string) []string {
 	var out []string
 	splitWords(text, func(word string) {
@@ -93,8 +93,9 @@ func normalWord(word string) string {
 
 // endings are removed from words, the longest first, if something is left.
 var endings = []string{
-	"izations", "ization", "izing", "izers", "izer", "ized", "izes", "ize", "ations", "ation", "ators", "ating", "ator",
-	"ates", "ated", "ings", "ions", "ments", "ate", "ing", "ion", "ers", "ors", "ies", "ied", "ment", "able", "es", "ed", "er", "or", "ly", "y", "s", "e",
+	"izations", "ization", "izing", "izers", "izer", "ized", "izes", "ize", "ations", "ation", "ators", "ating",
+	"ator", "ates", "ated", "ings", "ions", "ments", "ate", "ing", "ion", "ers", "ors", "ies", "ied", "ment", "able",
+	"es", "ed", "er", "or", "ly", "y", "s", "e",
 }
 
 // leastStem is how much of a word is left at least.
@@ -119,58 +120,95 @@ func stemWord(word string) string {
 
 // abbreviations are words that stand for others in programs.
 var abbreviations = map[string]string{
-	"auth": "authentication", "authn": "authentication", "authenticated": "authentication", "authenticates": "authentication",
-	"authz": "authorization", "authorisation": "authorization",
-	"cfg": "config", "conf": "config", "configs": "config",
-	"configuration": "config", "configurations": "config", "configured": "config",
-	"db":  "database",
-	"err": "error", "errs": "error",
-	"msg": "message", "msgs": "message",
-	"req": "request", "reqs": "request",
-	"resp": "response", "res": "response",
-	"ctx":   "context",
-	"init":  "initialize",
-	"param": "parameter", "params": "parameter",
-	"arg": "argument", "args": "argument",
-	"repo": "repository", "repos": "repository",
-	"env": "environment",
-	"dir": "directory", "dirs": "directory", "directories": "directory",
-	"doc": "document", "docs": "document",
-	"exec": "execute", "execution": "execute", "executor": "execute",
-	"impl": "implement",
-	"addr": "address", "addrs": "address",
-	"conn": "connect", "conns": "connect",
-	"info": "information",
-	"max":  "maximum", "maximal": "maximum",
-	"min": "minimum", "minimal": "minimum",
-	"num": "number",
-	"pwd": "password", "passwd": "password",
-	"tmp": "temporary", "temp": "temporary",
-	"len": "length",
-	"del": "delete", "rm": "delete",
-	"mw": "middleware",
-	"fn": "function", "func": "function",
-	"str": "string",
-	"pkg": "package",
-	"cmd": "command", "cmds": "command",
-	"util": "utility", "utils": "utility",
-	"lib": "library", "libs": "library",
-	"spec": "specification", "specs": "specification",
-	"id": "identifier", "ids": "identifier",
-	"sync":  "synchronize",
-	"async": "asynchronous",
-	"perm":  "permission", "perms": "permission",
+	"auth":           "authentication",
+	"authn":          "authentication",
+	"authenticated":  "authentication",
+	"authenticates":  "authentication",
+	"authz":          "authorization",
+	"authorisation":  "authorization",
+	"cfg":            "config",
+	"conf":           "config",
+	"configs":        "config",
+	"configuration":  "config",
+	"configurations": "config",
+	"configured":     "config",
+	"db":             "database",
+	"err":            "error",
+	"errs":           "error",
+	"msg":            "message",
+	"msgs":           "message",
+	"req":            "request",
+	"reqs":           "request",
+	"resp":           "response",
+	"res":            "response",
+	"ctx":            "context",
+	"init":           "initialize",
+	"param":          "parameter",
+	"params":         "parameter",
+	"arg":            "argument",
+	"args":           "argument",
+	"repo":           "repository",
+	"repos":          "repository",
+	"env":            "environment",
+	"dir":            "directory",
+	"dirs":           "directory",
+	"directories":    "directory",
+	"doc":            "document",
+	"docs":           "document",
+	"exec":           "execute",
+	"execution":      "execute",
+	"executor":       "execute",
+	"impl":           "implement",
+	"addr":           "address",
+	"addrs":          "address",
+	"conn":           "connect",
+	"conns":          "connect",
+	"info":           "information",
+	"max":            "maximum",
+	"maximal":        "maximum",
+	"min":            "minimum",
+	"minimal":        "minimum",
+	"num":            "number",
+	"pwd":            "password",
+	"passwd":         "password",
+	"tmp":            "temporary",
+	"temp":           "temporary",
+	"len":            "length",
+	"del":            "delete",
+	"rm":             "delete",
+	"mw":             "middleware",
+	"fn":             "function",
+	"func":           "function",
+	"str":            "string",
+	"pkg":            "package",
+	"cmd":            "command",
+	"cmds":           "command",
+	"util":           "utility",
+	"utils":          "utility",
+	"lib":            "library",
+	"libs":           "library",
+	"spec":           "specification",
+	"specs":          "specification",
+	"id":             "identifier",
+	"ids":            "identifier",
+	"sync":           "synchronize",
+	"async":          "asynchronous",
+	"perm":           "permission",
+	"perms":          "permission",
 }
 
 // isFiller reports whether a word of a question says nothing about the code that is looked for.
 func isFiller(word string) bool {
 	switch word {
-	case "a", "an", "the", "is", "are", "was", "were", "be", "been", "being", "do", "does", "did", "done", "has", "have", "had",
+	case "a", "an", "the", "is", "are", "was", "were", "be", "been",
+		"being", "do", "does", "did", "done", "has", "have", "had",
 		"where", "what", "which", "who", "how", "why", "when", "that", "this", "these", "those", "there", "it", "its",
 		"find", "show", "me", "my", "we", "us", "our", "you", "your", "look", "search", "locate", "tell", "explain",
-		"of", "in", "on", "at", "to", "for", "from", "by", "with", "into", "about", "and", "or", "not", "if", "as", "so",
+		"of", "in", "on", "at", "to", "for", "from", "by", "with",
+		"into", "about", "and", "or", "not", "if", "as", "so",
 		"can", "could", "should", "would", "will", "may", "please", "code", "all", "any", "some", "used", "uses", "use",
-		"implemented", "implementation", "defined", "definition", "happen", "happens", "work", "works", "get", "gets", "made", "make", "makes":
+		"implemented", "implementation", "defined", "definition", "happen",
+		"happens", "work", "works", "get", "gets", "made", "make", "makes":
 		return true
 	}
 	return false
@@ -179,7 +217,9 @@ func isFiller(word string) bool {
 // questionWords returns the words of a question and its identifiers, each once.
 func questionWords(text string) (words, identifiers []string) {
 	seen := map[string]bool{}
-	for _, field := range strings.FieldsFunc(text, func(r rune) bool { return classOf(r) == classOther && r != '_' && r != '$' }) {
+	for _, field := range strings.FieldsFunc(text, func(r rune) bool {
+		return classOf(r) == classOther && r != '_' && r != '$'
+	}) {
 		if len(field) > 2 && len(field) <= 200 && isIdentifier(field) && !seen[field] {
 			seen[field] = true
 			identifiers = append(identifiers, field)

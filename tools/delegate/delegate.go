@@ -61,8 +61,10 @@ func New(list tools.Set) (tools.Tool, error) {
 	return tools.New(tools.Typed[args]{
 		Definition: tools.Definition{
 			Name: Name, ReadOnly: true, Says: act.Of(Says(), Name),
-			Description: "Gives a task to a sub-agent: a model with an empty conversation, which knows only the text of the task " +
-				"and can call only the tools that you name. You read its result alone, so use it for work whose material would fill " +
+			Description: "Gives a task to a sub-agent: a model with an empty conversation, which knows only the text " +
+				"of the task " +
+				"and can call only the tools that you name. You read its result alone, so use it for work whose " +
+				"material would fill " +
 				"this conversation. Several calls in one step run side by side. A sub-agent cannot delegate.",
 		},
 		Adjust:   adjust,
@@ -133,9 +135,14 @@ func (d *delegate) task(call *tools.Call, in args) (tools.Task, error) {
 	}
 	switch {
 	case t.Text == "":
-		return t, tools.Errorf(tools.InvalidParameters, "task: it is empty; write everything that the sub-agent has to know")
+		return t, tools.Errorf(
+			tools.InvalidParameters, "task: it is empty; write everything that the sub-agent has to know",
+		)
 	case utf8.RuneCountInString(t.Text) > mostText:
-		return t, tools.Errorf(tools.InvalidParameters, "task: it has more than %d characters; put long material into a file and name it", mostText)
+		return t, tools.Errorf(
+			tools.InvalidParameters, "task: it has more than %d characters; put long material into a file and name it",
+			mostText,
+		)
 	case !agentName.MatchString(t.Name):
 		return t, tools.Errorf(tools.InvalidParameters,
 			"name: %.40q is not a name; want 1 to 32 letters a-z, digits, - or _, such as %s", t.Name, defaultAgent)
@@ -181,8 +188,10 @@ func (d *delegate) tools(call *tools.Call, named []string) ([]string, error) {
 		}
 	}
 	if len(unknown) > 0 {
-		return nil, tools.Errorf(tools.InvalidParameters, "tools: you have no tool named %s, so a sub-agent cannot have it",
-			strings.Join(unknown, ", "))
+		return nil, tools.Errorf(
+			tools.InvalidParameters, "tools: you have no tool named %s, so a sub-agent cannot have it",
+			strings.Join(unknown, ", "),
+		)
 	}
 	return list, nil
 }

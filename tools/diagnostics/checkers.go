@@ -24,22 +24,56 @@ func checkers() []checker {
 		return func(program, _ string) string { return program + " " + rest }
 	}
 	return []checker{
-		{name: "cargo", program: "cargo", install: "Rust (rustup.rs)", files: []string{"Cargo.toml"}, parse: parseCargo, command: func(program, kind string) string {
-			if kind == "clippy" {
-				return program + " clippy --message-format=json"
-			}
-			return program + " check --message-format=json"
-		}},
+		{
+			name:    "cargo",
+			program: "cargo",
+			install: "Rust (rustup.rs)",
+			files:   []string{"Cargo.toml"},
+			parse:   parseCargo,
+			command: func(program, kind string) string {
+				if kind == "clippy" {
+					return program + " clippy --message-format=json"
+				}
+				return program + " check --message-format=json"
+			},
+		},
 		// -o /dev/null: a single main package would leave a binary. vet runs after a failed build too, for the packages
 		// that compile.
-		{name: "go", program: "go", install: "Go (go.dev/dl)", files: []string{"go.mod", "go.work"}, parse: parseGo, command: func(program, _ string) string {
-			return program + " build -o /dev/null ./...; a=$?; " + program + " vet -json ./... && (exit $a)"
-		}},
-		{name: "tsc", program: "tsc", install: "TypeScript (npm install typescript, in the project or globally)", files: []string{"tsconfig.json"}, local: true, parse: parseTSC, command: plain("--noEmit --pretty false")},
-		{name: "pyright", program: "pyright", install: "Pyright (npm or pip install pyright)", files: []string{"pyrightconfig.json"}, local: true, parse: parsePyright, command: plain("--outputjson")},
 		{
-			name: "ruff", program: "ruff", install: "Ruff (pip install ruff)", files: []string{"pyproject.toml", "ruff.toml", ".ruff.toml", "setup.py", "requirements.txt"},
-			parse: parseRuff, command: plain("check --output-format=json ."),
+			name:    "go",
+			program: "go",
+			install: "Go (go.dev/dl)",
+			files:   []string{"go.mod", "go.work"},
+			parse:   parseGo,
+			command: func(program, _ string) string {
+				return program + " build -o /dev/null ./...; a=$?; " + program + " vet -json ./... && (exit $a)"
+			},
+		},
+		{
+			name:    "tsc",
+			program: "tsc",
+			install: "TypeScript (npm install typescript, in the project or globally)",
+			files:   []string{"tsconfig.json"},
+			local:   true,
+			parse:   parseTSC,
+			command: plain("--noEmit --pretty false"),
+		},
+		{
+			name:    "pyright",
+			program: "pyright",
+			install: "Pyright (npm or pip install pyright)",
+			files:   []string{"pyrightconfig.json"},
+			local:   true,
+			parse:   parsePyright,
+			command: plain("--outputjson"),
+		},
+		{
+			name:    "ruff",
+			program: "ruff",
+			install: "Ruff (pip install ruff)",
+			files:   []string{"pyproject.toml", "ruff.toml", ".ruff.toml", "setup.py", "requirements.txt"},
+			parse:   parseRuff,
+			command: plain("check --output-format=json ."),
 		},
 	}
 }
@@ -113,7 +147,13 @@ func parseGo(stdout, stderr string) (list []Finding) {
 				}
 			default:
 				if m := goLine.FindStringSubmatch(line); m != nil && m[4] != "too many errors" {
-					list = append(list, Finding{Severity: "error", Message: m[4], File: m[1], Line: number(m[2]), Column: number(m[3])})
+					list = append(list, Finding{
+						Severity: "error",
+						Message:  m[4],
+						File:     m[1],
+						Line:     number(m[2]),
+						Column:   number(m[3]),
+					})
 				}
 			}
 		}
@@ -156,7 +196,13 @@ func parseTSC(stdout, _ string) (list []Finding) {
 	for line := range strings.Lines(stdout) {
 		line = strings.TrimRight(line, "\r\n")
 		if m := tscLine.FindStringSubmatch(line); m != nil {
-			list = append(list, Finding{Severity: severity(m[4]), Message: m[5], File: m[1], Line: number(m[2]), Column: number(m[3])})
+			list = append(list, Finding{
+				Severity: severity(m[4]),
+				Message:  m[5],
+				File:     m[1],
+				Line:     number(m[2]),
+				Column:   number(m[3]),
+			})
 		} else if m := tscBare.FindStringSubmatch(line); m != nil {
 			list = append(list, Finding{Severity: severity(m[1]), Message: m[2]})
 		}
@@ -182,7 +228,11 @@ func parsePyright(stdout, _ string) (list []Finding) {
 	}
 	for _, d := range report.Diagnostics {
 		list = append(list, Finding{
-			Severity: severity(d.Severity), Message: ruled(d.Message, d.Rule), File: d.File, Line: d.Range.Start.Line + 1, Column: d.Range.Start.Character + 1,
+			Severity: severity(d.Severity),
+			Message:  ruled(d.Message, d.Rule),
+			File:     d.File,
+			Line:     d.Range.Start.Line + 1,
+			Column:   d.Range.Start.Character + 1,
 		})
 	}
 	return list
@@ -200,7 +250,13 @@ func parseRuff(stdout, _ string) (list []Finding) {
 		return nil
 	}
 	for _, d := range report {
-		f := Finding{Severity: "error", Message: d.Message, File: d.File, Line: d.Location.Row, Column: d.Location.Column}
+		f := Finding{
+			Severity: "error",
+			Message:  d.Message,
+			File:     d.File,
+			Line:     d.Location.Row,
+			Column:   d.Location.Column,
+		}
 		if d.Code != nil && *d.Code != "invalid-syntax" {
 			f.Severity, f.Message = "warning", ruled(d.Message, *d.Code)
 		}

@@ -1,8 +1,8 @@
 // Package diagnostics is the tool diagnostics: it runs the checker that fits a directory (cargo, go, tsc, pyright or
 // ruff) and returns what the checker found, errors first, in one form (seeds 000 and 003).
 //
-// A checker is a program that runs code of the project: build scripts, macros, plug-ins. So the tool is a command to the
-// policy, and it is run like one: in the sandbox, with the limits of commands.
+// A checker is a program that runs code of the project: build scripts, macros, plug-ins. So the tool is a command to
+// the policy, and it is run like one: in the sandbox, with the limits of commands.
 package diagnostics
 
 import (
@@ -87,8 +87,10 @@ func New(o Options) (tools.Tool, error) {
 	return tools.New(tools.Typed[in]{
 		Definition: tools.Definition{
 			Name: Name, Says: act.Of(Says(), Name),
-			Description: "Checks the code in a directory with its compiler or linter (cargo, go, tsc, pyright, ruff) and returns errors and warnings " +
-				"with file, line and column, errors first. Use it after changes of code, instead of running the compiler yourself.",
+			Description: "Checks the code in a directory with its compiler or linter (cargo, go, tsc, pyright, ruff) " +
+				"and returns errors and warnings " +
+				"with file, line and column, errors first. Use it after changes of code, instead of running the " +
+				"compiler yourself.",
 		},
 		Adjust: func(s *jsonschema.Schema) {
 			for _, name := range []string{"kind", "level"} {
@@ -97,7 +99,8 @@ func New(o Options) (tools.Tool, error) {
 			for _, c := range checkers() {
 				s.Properties["checker"].Enum = append(s.Properties["checker"].Enum, c.name)
 			}
-			s.Properties["max_diagnostics"].Minimum, s.Properties["max_diagnostics"].Maximum = new(1.0), new(float64(mostMax))
+			s.Properties["max_diagnostics"].Minimum = new(1.0)
+			s.Properties["max_diagnostics"].Maximum = new(float64(mostMax))
 		},
 		Describe: func(ctx context.Context, call *tools.Call, in in) (tools.Subject, error) {
 			p, err := o.plan(call, in)
@@ -195,7 +198,9 @@ func choose(dir string, in in) (checker, error) {
 		files = append(files, c.files...)
 	}
 	return checker{}, &tools.Error{
-		Category: tools.InvalidParameters, Mistake: true, Message: "there is no project in this directory: none of " + strings.Join(files, ", "),
+		Category:   tools.InvalidParameters,
+		Mistake:    true,
+		Message:    "there is no project in this directory: none of " + strings.Join(files, ", "),
 		Suggestion: "Give the directory of the project as path.",
 	}
 }
@@ -208,8 +213,12 @@ func (o Options) run(ctx context.Context, call *tools.Call, in in) (*tools.Resul
 	}
 	most := min(cmp.Or(in.Max, o.Max), mostMax)
 	if p.missing != "" {
-		warning := p.missing + " is not installed here, so nothing was checked. An operator can install " + p.checker.install + "."
-		return &tools.Result{Text: "[warn] " + warning, Raw: Report{Diagnostics: []Finding{}, Checker: p.checker.name, Warning: warning}}, nil
+		warning := p.missing + " is not installed here, so nothing was checked. An operator can install " +
+			p.checker.install + "."
+		return &tools.Result{
+			Text: "[warn] " + warning,
+			Raw:  Report{Diagnostics: []Finding{}, Checker: p.checker.name, Warning: warning},
+		}, nil
 	}
 	out, err := o.Runner.Output(ctx, call, p.text)
 	if err != nil {
@@ -291,7 +300,12 @@ func arrange(list []Finding, dir string, most int) (kept []Finding, omitted int)
 		kept = append(kept, f)
 	}
 	slices.SortStableFunc(kept, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(
+			cmp.Compare(rank(a), rank(b)),
+			strings.Compare(a.File, b.File),
+			cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Column, b.Column),
+		)
 	})
 	if len(kept) > most {
 		omitted = len(kept) - most

@@ -62,7 +62,8 @@ func KindOf(name, mediaType string, head []byte) Kind {
 			return Encoded
 		}
 		return Other
-	case slices.Contains([]string{".html", ".htm", ".xhtml"}, ext), strings.HasPrefix(http.DetectContentType(head), "text/html"):
+	case slices.Contains([]string{".html", ".htm", ".xhtml"}, ext),
+		strings.HasPrefix(http.DetectContentType(head), "text/html"):
 		return HTML
 	default:
 		return Plain
@@ -96,5 +97,6 @@ func validHead(head []byte) bool {
 
 // textual says whether a file calls itself a text.
 func textual(ext, mediaType string) bool {
-	return strings.HasPrefix(mediaType, "text/") || slices.Contains([]string{".txt", ".csv", ".tsv", ".md", ".log", ".ini", ".srt", ".tex"}, ext)
+	return strings.HasPrefix(mediaType, "text/") ||
+		slices.Contains([]string{".txt", ".csv", ".tsv", ".md", ".log", ".ini", ".srt", ".tex"}, ext)
 }

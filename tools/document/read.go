@@ -132,7 +132,10 @@ func readXLSX(t *text, r io.ReaderAt, size int64) error {
 	if _, err := unpack(r, size); err != nil {
 		return err
 	}
-	book, err := excelize.OpenReader(io.NewSectionReader(r, 0, size), excelize.Options{UnzipSizeLimit: maxUnpacked, UnzipXMLSizeLimit: maxUnpacked})
+	book, err := excelize.OpenReader(io.NewSectionReader(r, 0, size), excelize.Options{
+		UnzipSizeLimit:    maxUnpacked,
+		UnzipXMLSizeLimit: maxUnpacked,
+	})
 	switch {
 	case errors.Is(err, excelize.ErrWorkbookPassword):
 		return ErrLocked
@@ -186,7 +189,8 @@ func readHTML(t *text, r io.ReaderAt, size int64) error {
 
 // readEncoded reads a text by its byte order mark, else as what most such files are, Windows-1252.
 func readEncoded(t *text, r io.ReaderAt, size int64) error {
-	decoded, err := charset.NewReader(io.NewSectionReader(r, 0, size), "text/plain") // it looks for a byte order mark first
+	// it looks for a byte order mark first
+	decoded, err := charset.NewReader(io.NewSectionReader(r, 0, size), "text/plain")
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}

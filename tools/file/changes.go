@@ -19,7 +19,8 @@ func (s *scope) changesOf(places ...place) (tools.Changes, error) {
 	return c, nil
 }
 
-// outermostNew returns the path of a place or, if it does not exist, of the outermost directory that would be made for it.
+// outermostNew returns the path of a place or, if it does not exist, of the outermost
+// directory that would be made for it.
 func (s *scope) outermostNew(p place) (string, error) {
 	path := p.abs
 	if p.doesExist() || p.isRoot() {

@@ -19,7 +19,9 @@ func (s *scope) openContent(p place) (*os.File, unix.Stat_t, error) {
 	case !p.doesExist():
 		return nil, none, s.missingError(p)
 	case p.isDir():
-		return nil, none, failedError("Use list_directory to see what is in it.", "%s is a directory", quoteName(p.given))
+		return nil, none, failedError(
+			"Use list_directory to see what is in it.", "%s is a directory", quoteName(p.given),
+		)
 	case !p.isRegular():
 		return nil, none, failedError("", "%s is %s, not a regular file", quoteName(p.given), kindName(p.info.mode))
 	}

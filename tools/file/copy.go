@@ -15,9 +15,12 @@ import (
 
 func (t *toolset) copyPath() (tools.Tool, error) {
 	return t.pairTool(tools.Definition{
-		Name:        "copy_path",
-		Description: "Copies a file, or a directory with all that is in it. A file at the destination is replaced, a directory is not.",
-	}, "copy", mayCopy, func(_, to place) []place { return []place{to} }, func(s *scope, from, to place) (*tools.Result, error) {
+		Name: "copy_path",
+		Description: "Copies a file, or a directory with all that is in it. A file at the destination is replaced, a " +
+			"directory is not.",
+	}, "copy", mayCopy, func(_, to place) []place {
+		return []place{to}
+	}, func(s *scope, from, to place) (*tools.Result, error) {
 		src, err := s.openParent(from)
 		if err != nil {
 			return nil, err
@@ -38,8 +41,13 @@ func (t *toolset) copyPath() (tools.Tool, error) {
 		if err := c.runCopy(src, from, dst, to, false); err != nil {
 			return nil, err
 		}
-		text := fmt.Sprintf("Copied %s to %s (%s, %s)", showName(s.displayPath(from.abs)), showName(s.displayPath(to.abs)),
-			countNoun(c.files, "file", "files"), countNoun(c.budget-c.left, "byte", "bytes"))
+		text := fmt.Sprintf(
+			"Copied %s to %s (%s, %s)",
+			showName(s.displayPath(from.abs)),
+			showName(s.displayPath(to.abs)),
+			countNoun(c.files, "file", "files"),
+			countNoun(c.budget-c.left, "byte", "bytes"),
+		)
 		return &tools.Result{Text: text + c.skippedNote()}, nil
 	})
 }
@@ -104,13 +112,15 @@ func (c *copier) skippedNote() string {
 	return text
 }
 
-// runCopy copies next to the destination and renames at the end, so that an incomplete copy is never visible. With whole,
-// skipping a file is an error.
+// runCopy copies next to the destination and renames at the end, so that an incomplete copy is never visible. With
+// whole, skipping a file is an error.
 func (c *copier) runCopy(src dir, from place, dst dir, to place, whole bool) error {
 	temp := tempName()
 	err := c.copyOne(step{src: src, name: from.base(), dst: dst, as: temp, final: to.abs, top: true})
 	if err == nil && whole && len(c.skipped) > 0 {
-		err = failedError("Copy what can be copied, then delete the rest.", "not everything can be moved: %s", c.skipped[0])
+		err = failedError(
+			"Copy what can be copied, then delete the rest.", "not everything can be moved: %s", c.skipped[0],
+		)
 	}
 	if err == nil {
 		err = dst.renameTo(temp, dst, to.base())
@@ -188,7 +198,9 @@ func (c *copier) copyOne(e step) error {
 func (c *copier) refuseStep(e step, code reason.Code) error {
 	why := reason.New(code)
 	if e.top {
-		return tools.Refused(reason.New(reason.NotCopied, quoteName(c.displayPath(e.src.joinName(e.name)))).With(why), "")
+		return tools.Refused(
+			reason.New(reason.NotCopied, quoteName(c.displayPath(e.src.joinName(e.name)))).With(why), "",
+		)
 	}
 	c.skipFile(e.src.joinName(e.name), why.String())
 	return nil
@@ -210,7 +222,9 @@ func (c *copier) copyLink(e step) error {
 
 func (c *copier) copyDir(e step, mode fs.FileMode) error {
 	if e.depth > maxDepth {
-		return failedError("", "%s is nested deeper than %d directories", quoteName(c.displayPath(e.src.path)), maxDepth)
+		return failedError(
+			"", "%s is nested deeper than %d directories", quoteName(c.displayPath(e.src.path)), maxDepth,
+		)
 	}
 	src, err := e.src.openSub(e.name)
 	if err != nil {

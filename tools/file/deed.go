@@ -44,7 +44,9 @@ func writtenEffect(v tools.Preview, existed bool) (e tools.Effect, err error) {
 		from = "/dev/null"
 	}
 	if v.Before != v.After {
-		e.Diff, err = udiff.ToUnified(from, "b/"+v.Path, v.Before, udiff.Lines(v.Before, v.After), udiff.DefaultContextLines)
+		e.Diff, err = udiff.ToUnified(
+			from, "b/"+v.Path, v.Before, udiff.Lines(v.Before, v.After), udiff.DefaultContextLines,
+		)
 		if err != nil {
 			return tools.Effect{}, err
 		}

@@ -88,7 +88,8 @@ func (o onPath[In]) newTool(t *toolset) (tools.Tool, error) {
 				return nil, err
 			}
 			before := call.Shown
-			if before == nil && o.preview != nil && s.ReadText == nil { // a program that has the file is asked for what is shown
+			// a program that has the file is asked for what is shown
+			if before == nil && o.preview != nil && s.ReadText == nil {
 				before, _ = s.statesOf(p) // what is not known is not said
 			}
 			res, err := o.run(s, p, in)
@@ -106,12 +107,16 @@ func (o onPath[In]) changesFunc(t *toolset) func(ctx context.Context, call *tool
 }
 
 // statesFunc returns the tool's State; nil for a tool that changes nothing.
-func (o onPath[In]) statesFunc(t *toolset) func(ctx context.Context, call *tools.Call, in In) ([]tools.FileState, error) {
+func (o onPath[In]) statesFunc(t *toolset) func(
+	ctx context.Context, call *tools.Call, in In,
+) ([]tools.FileState, error) {
 	return aboutPlaces(o, t, (*scope).statesOf)
 }
 
 // aboutPlaces returns a function that tells something about the place of a call; nil for a tool that changes nothing.
-func aboutPlaces[In, Out any](o onPath[In], t *toolset, tell func(*scope, ...place) (Out, error)) func(ctx context.Context, call *tools.Call, in In) (Out, error) {
+func aboutPlaces[In, Out any](
+	o onPath[In], t *toolset, tell func(*scope, ...place) (Out, error),
+) func(ctx context.Context, call *tools.Call, in In) (Out, error) {
 	if !o.writes {
 		return nil
 	}

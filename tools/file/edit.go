@@ -26,7 +26,8 @@ func (t *toolset) editTool() (tools.Tool, error) {
 	return onPath[editArgs]{
 		def: tools.Definition{
 			Name: "edit", Destructive: true,
-			Description: "Replaces text in a file. old_string must occur exactly once, unless replace_all is set. Give enough of the lines around it to make it unique.",
+			Description: "Replaces text in a file. old_string must occur exactly once, unless replace_all is set. " +
+				"Give enough of the lines around it to make it unique.",
 		},
 		path: func(in editArgs) string { return in.Path }, follow: true,
 		show: func(s *scope, p place, in editArgs) string {
@@ -106,8 +107,10 @@ func editFile(s *scope, p place, in editArgs) (*tools.Result, error) {
 	if err := s.replaceFile(p, after, &st); err != nil {
 		return nil, systemError(err, "edit", p.given)
 	}
-	text := fmt.Sprintf("Replaced %s in %s\n%s", countNoun(len(found), "occurrence", "occurrences"), showName(s.displayPath(p.abs)),
-		c.changedLines())
+	text := fmt.Sprintf(
+		"Replaced %s in %s\n%s",
+		countNoun(len(found), "occurrence", "occurrences"), showName(s.displayPath(p.abs)), c.changedLines(),
+	)
 	return &tools.Result{Text: strings.TrimRight(text, "\n")}, nil
 }
 
@@ -126,8 +129,9 @@ func (s *scope) readEditable(p place) (string, unix.Stat_t, error) {
 			quoteName(p.given))
 	}
 	if st.Size > int64(s.MaxWrite) {
-		return "", st, failedError("", "%s has %d bytes; files up to %d bytes can be edited", quoteName(p.given), st.Size,
-			s.MaxWrite)
+		return "", st, failedError(
+			"", "%s has %d bytes; files up to %d bytes can be edited", quoteName(p.given), st.Size, s.MaxWrite,
+		)
 	}
 	if s.ReadText != nil {
 		return s.readBuffered(p, st)
@@ -153,7 +157,9 @@ func (s *scope) readBuffered(p place, st unix.Stat_t) (string, unix.Stat_t, erro
 	case err != nil:
 		return "", st, systemError(err, "read", p.given)
 	case len(text) > s.MaxWrite:
-		return "", st, failedError("", "%s has %d bytes; files up to %d bytes can be edited", quoteName(p.given), len(text), s.MaxWrite)
+		return "", st, failedError(
+			"", "%s has %d bytes; files up to %d bytes can be edited", quoteName(p.given), len(text), s.MaxWrite,
+		)
 	}
 	return text, st, nil
 }

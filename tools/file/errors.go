@@ -42,7 +42,8 @@ func argumentError(suggestion, format string, args ...any) *tools.Error {
 	}
 }
 
-// systemError converts an error of the system to one with the path as the model knows it, rather than as it is on the disk.
+// systemError converts an error of the system to one with the path as the model knows it,
+// rather than as it is on the disk.
 func systemError(err error, verb, path string) error {
 	if err == nil {
 		return nil

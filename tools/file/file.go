@@ -1,6 +1,6 @@
 // Package file has the ten file tools: read, write, edit, find_path, grep, list_directory, create_directory,
-// delete_path, move_path and copy_path (seed 003, FileExecutor), and send_file. They reach only the working directory of the session
-// and the configured paths.
+// delete_path, move_path and copy_path (seed 003, FileExecutor), and send_file. They reach only the working directory
+// of the session and the configured paths.
 //
 // Every allowed place is held by an os.Root. A path is made absolute without using the disk, and is then walked down
 // from the handle of its root, one name at a time. A link is read rather than followed: if it leads to an allowed
@@ -91,7 +91,8 @@ type toolset struct {
 	rules  bool         // a glob denies something
 }
 
-// New returns the ten tools in the order of the registry, and send_file if there is an Outlet. The error lists every configured path that is not usable.
+// New returns the ten tools in the order of the registry, and send_file if there is an Outlet. The error lists every
+// configured path that is not usable.
 func New(o Options) ([]tools.Tool, error) {
 	t, err := newToolset(o)
 	if err != nil {
@@ -99,8 +100,8 @@ func New(o Options) ([]tools.Tool, error) {
 	}
 	var list []tools.Tool
 	builds := []func() (tools.Tool, error){
-		t.readTool, t.writeTool, t.editTool, t.findPath, t.grepTool, t.listDirectory, t.createDirectory, t.deletePath, t.movePath,
-		t.copyPath,
+		t.readTool, t.writeTool, t.editTool, t.findPath, t.grepTool, t.listDirectory, t.createDirectory, t.deletePath,
+		t.movePath, t.copyPath,
 	}
 	if o.Outlet != nil {
 		builds = append(builds, t.sendFile)
@@ -127,7 +128,9 @@ func Through(o Options) ([]tools.Tool, error) {
 		of     func() (tools.Tool, error)
 		wanted bool
 	}{
-		{t.readTool, o.ReadText != nil}, {t.writeTool, o.WriteText != nil}, {t.editTool, o.ReadText != nil && o.WriteText != nil},
+		{t.readTool, o.ReadText != nil},
+		{t.writeTool, o.WriteText != nil},
+		{t.editTool, o.ReadText != nil && o.WriteText != nil},
 	} {
 		if !build.wanted {
 			continue

@@ -31,7 +31,8 @@ func (t *toolset) findPath() (tools.Tool, error) {
 	return tools.New(tools.Typed[findArgs]{
 		Definition: tools.Definition{
 			Name: "find_path", ReadOnly: true,
-			Description: fmt.Sprintf("Finds files and directories by a glob pattern, one path a line, sorted; at most max_results (%d when not given). Use **/name to look in all directories.", t.MaxResults),
+			Description: fmt.Sprintf("Finds files and directories by a glob pattern, one path a line, sorted; at "+
+				"most max_results (%d when not given). Use **/name to look in all directories.", t.MaxResults),
 		},
 		Adjust: func(s *jsonschema.Schema) { atLeast(s, "max_results", 1) },
 		Describe: func(ctx context.Context, call *tools.Call, in findArgs) (tools.Subject, error) {

@@ -33,7 +33,12 @@ func (t *toolset) grepTool() (tools.Tool, error) {
 	return onPath[grepArgs]{
 		def: tools.Definition{
 			Name: "grep", ReadOnly: true,
-			Description: fmt.Sprintf("Searches the content of files for a regular expression. Gives path:line: text, sorted, at most %d lines. Binary files, hidden names, target, node_modules and what .gitignore excludes are left out.", maxMatches),
+			Description: fmt.Sprintf(
+				"Searches the content of files for a regular expression. Gives path:line: text, sorted, at most %d "+
+					"lines. Binary files, hidden names, target, node_modules and what .gitignore excludes "+
+					"are left out.",
+				maxMatches,
+			),
 		},
 		path: func(in grepArgs) string {
 			if in.Path == "" {
@@ -83,7 +88,12 @@ func grepFiles(s *scope, p place, in grepArgs) (*tools.Result, error) {
 	inner := *s
 	inner.ctx = ctx
 	g := &search{
-		s: &inner, m: m, late: inner.startStopwatch(), cancel: cancel, found: map[int]finding{}, batches: make(chan batch, 4),
+		s:       &inner,
+		m:       m,
+		late:    inner.startStopwatch(),
+		cancel:  cancel,
+		found:   map[int]finding{},
+		batches: make(chan batch, 4),
 	}
 	if err := g.runSearch(p); err != nil {
 		return nil, systemError(err, "search", p.given)
@@ -160,8 +170,10 @@ func (f *finding) skippedNotes() []string {
 	say(f.foreign, "not UTF-8 text")
 	say(f.big, "too much to search")
 	if f.long > 0 {
-		notes = append(notes, fmt.Sprintf("[%s longer than %d MiB: searched in pieces of that size, as if each were a line]",
-			countNoun(f.long, "line is", "lines are"), mostBuffer>>20))
+		notes = append(notes, fmt.Sprintf(
+			"[%s longer than %d MiB: searched in pieces of that size, as if each were a line]",
+			countNoun(f.long, "line is", "lines are"), mostBuffer>>20,
+		))
 	}
 	return notes
 }
@@ -264,8 +276,8 @@ func (g *search) hasEnough() bool {
 	return g.lines > maxMatches
 }
 
-// joinFindings joins the findings in order. Batches after the one that filled the answer do not count, because it is random
-// whether they were searched.
+// joinFindings joins the findings in order. Batches after the one that filled the answer do not count, because it is
+// random whether they were searched.
 func (g *search) joinFindings() (total finding, more bool) {
 	for seq := range g.done {
 		total.addFinding(g.found[seq])

@@ -15,7 +15,8 @@ func (t *toolset) listDirectory() (tools.Tool, error) {
 	return onPath[listArgs]{
 		def: tools.Definition{
 			Name: "list_directory", ReadOnly: true,
-			Description: "Lists what is in a directory: directories first, then files, then links, each sorted by name.",
+			Description: "Lists what is in a directory: directories first, then files, then links, each " +
+				"sorted by name.",
 		},
 		path: func(in listArgs) string { return in.Path }, follow: true,
 		show: showVerb[listArgs]("list"),

@@ -14,7 +14,8 @@ import (
 
 // maskedError returns the error for writing the mask.
 func maskedError(p place) error {
-	return refusedError("Change the lines around it and leave the line with the credential as it is: edit with an old_string that does not reach into it. "+
+	return refusedError("Change the lines around it and leave the line with the credential as it is: edit with an "+
+		"old_string that does not reach into it. "+
 		"Do not write the file as a whole. If the credential itself has to change, ask the person to do it.",
 		reason.HidesCredential, quoteName(p.given), redact.Mask)
 }
@@ -30,7 +31,8 @@ func (s *scope) holdsText(p place, text string) bool {
 	return strings.Contains(content, text) || strings.Contains(content, toCRLF(text))
 }
 
-// peekText returns the content of a file that may be read, within the size that write and edit handle; "" for all others.
+// peekText returns the content of a file that may be read, within the size that write and
+// edit handle; "" for all others.
 func (s *scope) peekText(p place) string {
 	if !p.isRegular() {
 		return ""

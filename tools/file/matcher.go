@@ -150,8 +150,8 @@ func (r *runes) ReadRune() (c rune, size int, err error) {
 	return c, size, nil
 }
 
-// nextHit returns the first matching line at or after from, which must be the start of a line. low is the buffer in lower
-// case if m.fold is set.
+// nextHit returns the first matching line at or after from, which must be the start of a line. low is the buffer
+// in lower case if m.fold is set.
 func (m *lineMatcher) nextHit(buf, low []byte, from int, useLits bool) (hit, bool) {
 	switch {
 	case useLits:
@@ -165,8 +165,8 @@ func (m *lineMatcher) nextHit(buf, low []byte, from int, useLits bool) (hit, boo
 
 var crlfEnd = []byte("\r\n")
 
-// literalsUsable reports whether the literals are valid for a buffer. Letters such as the Kelvin sign fold to k but have
-// different bytes.
+// literalsUsable reports whether the literals are valid for a buffer. Letters such as the Kelvin sign fold
+// to k but have different bytes.
 func (m *matcher) literalsUsable(buf []byte) bool {
 	if len(m.lits) == 0 {
 		return false

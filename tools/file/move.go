@@ -18,8 +18,8 @@ type pairArgs struct {
 	Destination string `json:"destination" jsonschema:"its full new path, with the new name; the directories above it are made"`
 }
 
-// pairTool builds a tool that works on a source and a destination. The policy gets both. may returns why the call cannot be
-// executed at present, and changed which of the two it changes.
+// pairTool builds a tool that works on a source and a destination. The policy gets both. may returns why the call
+// cannot be executed at present, and changed which of the two it changes.
 func (t *toolset) pairTool(
 	def tools.Definition, verb string, may func(s *scope, from, to place) error,
 	changed func(from, to place) []place, run func(*scope, place, place) (*tools.Result, error),
@@ -112,7 +112,10 @@ func (s *scope) describePair(verb string, from, to place) tools.Subject {
 	if to.isRegular() {
 		note = note.And(overwriteReason(to))
 	}
-	what := fmt.Sprintf("%s %s → %s (%s)", verb, showName(s.displayPath(from.abs)), showName(s.displayPath(to.abs)), s.describeContents(from))
+	what := fmt.Sprintf(
+		"%s %s → %s (%s)",
+		verb, showName(s.displayPath(from.abs)), showName(s.displayPath(to.abs)), s.describeContents(from),
+	)
 	return tools.Subject{Inputs: paths, Paths: paths, Show: what, Note: note}
 }
 
@@ -151,7 +154,8 @@ func (s *scope) mayTake(from, to place) error {
 func (t *toolset) movePath() (tools.Tool, error) {
 	return t.pairTool(tools.Definition{
 		Name: "move_path", Destructive: true,
-		Description: "Moves or renames a file, a link or a directory. A file at the destination is replaced, a directory is not.",
+		Description: "Moves or renames a file, a link or a directory. A file at the destination is replaced, a " +
+			"directory is not.",
 	}, "move", mayMove, func(from, to place) []place { return []place{from, to} }, moveFile)
 }
 
@@ -200,7 +204,9 @@ func moveFile(s *scope, from, to place) (*tools.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tools.Result{Text: fmt.Sprintf("Moved %s to %s", showName(s.displayPath(from.abs)), showName(s.displayPath(to.abs)))}, nil
+	return &tools.Result{
+		Text: fmt.Sprintf("Moved %s to %s", showName(s.displayPath(from.abs)), showName(s.displayPath(to.abs))),
+	}, nil
 }
 
 // carryAcross moves between file systems: it copies everything and then deletes the source.
@@ -218,7 +224,10 @@ func (s *scope) carryAcross(src dir, from place, dst dir, to place) error {
 		err = src.removeName(from.base(), false)
 	}
 	if err != nil {
-		return partlyError(err, "%s is copied to %s, and not all of it could be deleted where it was", quoteName(from.given), quoteName(to.given))
+		return partlyError(
+			err, "%s is copied to %s, and not all of it could be deleted where it was",
+			quoteName(from.given), quoteName(to.given),
+		)
 	}
 	return nil
 }

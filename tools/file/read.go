@@ -28,7 +28,8 @@ func (t *toolset) readTool() (tools.Tool, error) {
 	return onPath[readArgs]{
 		def: tools.Definition{
 			Name: "read", ReadOnly: true,
-			Description: "Reads a text file. Every line comes with its number. Use offset and limit for parts of a long file.",
+			Description: "Reads a text file. Every line comes with its number. Use offset and limit for parts of " +
+				"a long file.",
 		},
 		adjust: func(s *jsonschema.Schema) {
 			atLeast(s, "offset", 0)

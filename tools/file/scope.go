@@ -98,8 +98,8 @@ func pathComponents(root, path string) []string {
 	return strings.Split(rel, "/")
 }
 
-// resolvePlace returns the canonical place of a path from a model. With follow, a link as the last component is followed.
-// Nothing outside the allowed places is ever inspected, so that a model cannot find out what is there.
+// resolvePlace returns the canonical place of a path from a model. With follow, a link as the last component is
+// followed. Nothing outside the allowed places is ever inspected, so that a model cannot find out what is there.
 func (s *scope) resolvePlace(given string, follow bool) (place, error) {
 	abs, err := s.absolutePath(given)
 	if err != nil {
@@ -127,7 +127,8 @@ func (s *scope) resolvePlace(given string, follow bool) (place, error) {
 	return p, failedError("", "%s cannot be used: too many links", quoteName(given))
 }
 
-// stepDown walks down to p.abs, one handle at a time. It stops at the first link and returns the path to which it leads.
+// stepDown walks down to p.abs, one handle at a time. It stops at the first link and
+// returns the path to which it leads.
 func (s *scope) stepDown(p *place, follow bool) (next string, err error) {
 	p.info = nil
 	d, err := s.dirAt(p.root, p.root)
@@ -157,7 +158,9 @@ func (s *scope) stepDown(p *place, follow bool) (next string, err error) {
 		case last:
 			return "", nil
 		case !p.isDir():
-			return "", failedError("", "%s: %s is not a directory", quoteName(p.given), quoteName(s.displayPath(d.joinName(name))))
+			return "", failedError(
+				"", "%s: %s is not a directory", quoteName(p.given), quoteName(s.displayPath(d.joinName(name))),
+			)
 		}
 		sub, err := d.openSub(name)
 		if err != nil {

@@ -48,9 +48,12 @@ func (t *toolset) sendFile() (tools.Tool, error) {
 	return tools.New(tools.Typed[sendArgs]{
 		Definition: tools.Definition{
 			Name: "send_file", ReadOnly: true,
-			Description: "Sends a file of the working directory to the chat, where everybody can open it: pictures as " +
-				"photos, MP3 and M4A as audio, everything else as a document. Several files of one kind become an album: " +
-				"give them as paths. A long output that was put aside goes out whole if you give its reference as output, for " +
+			Description: "Sends a file of the working directory to the chat, where everybody can open it: " +
+				"pictures as " +
+				"photos, MP3 and M4A as audio, everything else as a document. Several files of one kind " +
+				"become an album: " +
+				"give them as paths. A long output that was put aside goes out whole if you give its reference as " +
+				"output, for " +
 				"people who ask for it as a document. It leaves when this call has ended.",
 		},
 		Describe: func(ctx context.Context, call *tools.Call, in sendArgs) (subject tools.Subject, err error) {
@@ -174,7 +177,9 @@ func (s *scope) checkSendable(p place, size int64) error {
 	case most == 0:
 		return nil
 	case size == 0:
-		return failedError("Write something into it first.", "%s is empty: an empty file cannot be sent", quoteName(p.given))
+		return failedError(
+			"Write something into it first.", "%s is empty: an empty file cannot be sent", quoteName(p.given),
+		)
 	case size > most:
 		return failedError("Make it smaller or split it.",
 			"%s has %d bytes, at most %d (%d MB) can be sent here", quoteName(p.given), size, most, most>>20)
@@ -209,8 +214,10 @@ func sendFile(s *scope, p place, in sendArgs) (*tools.Result, error) {
 	}
 	defer func() { _ = f.Close() }() // opened for reading
 	if s.Outlet.Limit(s.origin) == 0 {
-		return &tools.Result{Text: fmt.Sprintf("This channel shows no files. The file is %s (%s); tell the person where "+
-			"it is.", quoteName(p.abs), countNoun(st.Size, "byte", "bytes"))}, nil
+		return &tools.Result{
+			Text: fmt.Sprintf("This channel shows no files. The file is %s (%s); tell the person where "+
+				"it is.", quoteName(p.abs), countNoun(st.Size, "byte", "bytes")),
+		}, nil
 	}
 	if err := s.checkSendable(p, st.Size); err != nil {
 		return nil, err

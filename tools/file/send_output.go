@@ -28,7 +28,9 @@ func (in *sendArgs) describeOutput() (tools.Subject, error) {
 		return tools.Subject{}, err
 	}
 	return tools.Subject{
-		Inputs: []string{outputPrefix + id}, Show: "send " + outputPrefix + showName(id), Note: reason.Notes(reason.New(reason.OfConversation)),
+		Inputs: []string{outputPrefix + id},
+		Show:   "send " + outputPrefix + showName(id),
+		Note:   reason.Notes(reason.New(reason.OfConversation)),
 	}, nil
 }
 
@@ -49,7 +51,9 @@ func (t *toolset) storedOutput(ctx context.Context, call *tools.Call, in sendArg
 			"this output is not found in this conversation, or it has expired")
 	}
 	if most := t.Outlet.Limit(call.Origin); most > 0 && int64(len(text)) > most {
-		return "", failedError("Send a part of it.", "the output has %d bytes, at most %d can be sent here", len(text), most)
+		return "", failedError(
+			"Send a part of it.", "the output has %d bytes, at most %d can be sent here", len(text), most,
+		)
 	}
 	return text, nil
 }
@@ -61,14 +65,17 @@ func (t *toolset) sendOutput(ctx context.Context, call *tools.Call, in sendArgs)
 		return nil, err
 	}
 	if t.Outlet.Limit(call.Origin) == 0 {
-		return &tools.Result{Text: "This channel shows no files. Read the output with read_overflow and say what matters."}, nil
+		return &tools.Result{
+			Text: "This channel shows no files. Read the output with read_overflow and say what matters.",
+		}, nil
 	}
 	hash, size, err := t.Outlet.Keep(ctx, call.Origin.Session, strings.NewReader(text))
 	if err != nil {
 		return nil, systemError(err, "store", outputName)
 	}
 	return &tools.Result{
-		Text:  "The whole output (" + countNoun(size, "byte", "bytes") + ") is on its way to the chat as " + outputName + ".",
+		Text: "The whole output (" + countNoun(size, "byte", "bytes") +
+			") is on its way to the chat as " + outputName + ".",
 		Files: []tools.File{{Name: outputName, MIME: "text/plain", Hash: hash, Size: size, Caption: in.Caption}},
 	}, nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// maxHashed is how many bytes of a file are read to know its state. Of a longer one, and of one that may not be read, the
-// inode, size and time of the last change are known.
+// maxHashed is how many bytes of a file are read to know its state. Of a longer one, and of one that may not be read,
+// the inode, size and time of the last change are known.
 const maxHashed = 64 << 20
 
 // statesOf returns what is at some places.
@@ -120,7 +120,10 @@ func (s *scope) treeState(p place) (string, error) {
 	h, n := sha256.New(), 0
 	err = s.walkTree(top, 0, func(d dir, e fs.DirEntry) error {
 		if n++; n > s.MaxEntries {
-			return failedError("Take a directory further down.", "%s holds more than %d files and directories", quoteName(p.given), s.MaxEntries)
+			return failedError(
+				"Take a directory further down.", "%s holds more than %d files and directories",
+				quoteName(p.given), s.MaxEntries,
+			)
 		}
 		path := strings.TrimPrefix(d.joinName(e.Name()), p.abs)
 		st, ok, err := d.statName(e.Name())

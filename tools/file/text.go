@@ -13,8 +13,8 @@ const sniff = 16 << 10
 
 var utf8BOM = []byte("\xef\xbb\xbf")
 
-// textEncoding returns what a file contains instead of UTF-8 text, judging by its beginning; "" if it is UTF-8. whole says
-// that head is the whole file.
+// textEncoding returns what a file contains instead of UTF-8 text, judging by its beginning; "" if it is UTF-8. whole
+// says that head is the whole file.
 func textEncoding(head []byte, whole bool) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(head, []byte("\x00\x00\xfe\xff")):
@@ -80,7 +80,8 @@ func mimeType(head []byte) string {
 // unreadableText describes a file that is not text we can show.
 func unreadableText(enc string, head []byte, size int64) string {
 	if enc != "binary" {
-		return fmt.Sprintf("This file is not UTF-8: it looks like %s, %d bytes. It is not shown, because it would be garbled. Convert it first, for example with iconv.", enc, size)
+		return fmt.Sprintf("This file is not UTF-8: it looks like %s, %d bytes. It is not shown, because it would be "+
+			"garbled. Convert it first, for example with iconv.", enc, size)
 	}
 	m := mimeType(head)
 	if m == "application/octet-stream" || strings.HasPrefix(m, "text/") {

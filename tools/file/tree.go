@@ -199,7 +199,8 @@ func (t *toolset) deletePath() (tools.Tool, error) {
 	return onPath[deleteArgs]{
 		def: tools.Definition{
 			Name: "delete_path", Destructive: true,
-			Description: "Deletes a file, a link (not what it leads to) or a directory with all that is in it. This cannot be undone.",
+			Description: "Deletes a file, a link (not what it leads to) or a directory with all that is in it. This " +
+				"cannot be undone.",
 		},
 		path: func(in deleteArgs) string { return in.Path },
 		show: func(s *scope, p place, _ deleteArgs) string {

@@ -24,12 +24,15 @@ func (t *toolset) writeTool() (tools.Tool, error) {
 	return onPath[writeArgs]{
 		def: tools.Definition{
 			Name: "write", Destructive: true,
-			Description: "Writes a text file: makes it, with the directories above it, or replaces its whole content. To change a part of a file use edit.",
+			Description: "Writes a text file: makes it, with the directories above it, or replaces its whole " +
+				"content. To change a part of a file use edit.",
 		},
 		path: func(in writeArgs) string { return in.Path }, follow: true,
 		show: func(s *scope, p place, in writeArgs) string {
-			return fmt.Sprintf("write %s (%s)\n%s", showName(s.displayPath(p.abs)), countNoun(len(in.Content), "byte", "bytes"),
-				in.Content)
+			return fmt.Sprintf(
+				"write %s (%s)\n%s",
+				showName(s.displayPath(p.abs)), countNoun(len(in.Content), "byte", "bytes"), in.Content,
+			)
 		},
 		note: func(_ *scope, p place, _ writeArgs) reason.Reason {
 			if p.isRegular() {
@@ -139,8 +142,8 @@ func checkSole(d dir, name, given string) error {
 	return nil
 }
 
-// replaceFile puts content at p atomically: a reader sees the old or the new file, even after a crash. With read, the file
-// must still be the one that was read.
+// replaceFile puts content at p atomically: a reader sees the old or the new file, even after a crash. With read, the
+// file must still be the one that was read.
 func (s *scope) replaceFile(p place, content string, read *unix.Stat_t) error {
 	growth := int64(len(content))
 	if p.doesExist() {
@@ -185,7 +188,9 @@ func checkUnchanged(d dir, p place, read unix.Stat_t) error {
 		return err
 	}
 	if !ok || inodeOf(now) != inodeOf(read) || now.Size != read.Size || now.Mtim != read.Mtim {
-		return failedError("Read it again, then edit what is there now.", "%s changed while it was edited", quoteName(p.given))
+		return failedError(
+			"Read it again, then edit what is there now.", "%s changed while it was edited", quoteName(p.given),
+		)
 	}
 	return nil
 }

@@ -54,7 +54,8 @@ func newAutomaton(words [][]string) *automaton {
 	return a
 }
 
-// classifyBytes assigns a class to every byte of a word; both cases of a letter share one. Class 0 is for all other bytes.
+// classifyBytes assigns a class to every byte of a word; both cases of a letter share one.
+// Class 0 is for all other bytes.
 func (a *automaton) classifyBytes(w string) {
 	for i := range min(len(w), maxLiteral) {
 		low := lowerByte(w[i])

@@ -78,8 +78,8 @@ func isVerdict(body string) bool {
 		beginsWith(t, "! [", "--- FAIL", "FAIL\t", "not ok ", "npm ERR!", "npm error", "error: could not compile")
 }
 
-// watchPassed marks the lines of a run with exit code 0 that must be kept. It returns how many lines look like a failure, and
-// whether the success of the run is doubtful.
+// watchPassed marks the lines of a run with exit code 0 that must be kept. It returns how many lines look like a
+// failure, and whether the success of the run is doubtful.
 func (f *failures) watchPassed(lines []line, r reading) (n int, doubt bool) {
 	left := 0
 	if r.speaks {
@@ -122,8 +122,8 @@ func isComplaint(l *line) bool {
 	return ok && isSearch([]string{name, "grep"})
 }
 
-// markAnswers marks what the remote side of a push said when something went wrong, except its progress, because the text of
-// a hook can have any form.
+// markAnswers marks what the remote side of a push said when something went wrong, except its progress, because the
+// text of a hook can have any form.
 func markAnswers(lines []line, wrong bool) {
 	for i := 0; i < len(lines) && !wrong; i++ {
 		wrong = lines[i].keep && strings.HasPrefix(trimBlanks(lines[i].bodyText()), "! [")
@@ -141,7 +141,9 @@ func markAnswers(lines []line, wrong bool) {
 func (r reading) printsTables() bool {
 	for _, spellings := range r.producers {
 		for _, one := range spellings {
-			if beginsWith(one, "kubectl ", "oc ", "docker ", "podman ", "docker-compose ", "systemctl ", "helm ", "nomad ") {
+			if beginsWith(
+				one, "kubectl ", "oc ", "docker ", "podman ", "docker-compose ", "systemctl ", "helm ", "nomad ",
+			) {
 				return true
 			}
 		}
@@ -160,7 +162,8 @@ func markStates(lines []line) (n int) {
 	return n
 }
 
-// isUnwell reports whether a row of a table has a state that needs attention. Cells are separated by two blanks or a tab.
+// isUnwell reports whether a row of a table has a state that needs attention. Cells are
+// separated by two blanks or a tab.
 func isUnwell(row string) bool {
 	cells, short, done := 0, false, false
 	for row != "" {
@@ -197,7 +200,8 @@ func badState(cell string) bool {
 		(strings.HasSuffix(cell, "Error") || strings.HasSuffix(cell, "BackOff") || strings.HasSuffix(cell, "Pull") ||
 			strings.HasSuffix(cell, "Name")):
 		return true
-	case beginsWith(cell, "Restarting (", "NotReady,", "Ready,SchedulingDisabled"), strings.Contains(cell, "(unhealthy)"):
+	case beginsWith(cell, "Restarting (", "NotReady,", "Ready,SchedulingDisabled"),
+		strings.Contains(cell, "(unhealthy)"):
 		return true
 	}
 	return strings.HasPrefix(cell, "Exited (") && !strings.HasPrefix(cell, "Exited (0)")

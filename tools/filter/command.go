@@ -291,8 +291,8 @@ func shellScript(words []string) (string, bool) {
 	return "", false
 }
 
-// commandSpellings returns the forms of a command that rules are matched with: as written; without assignments, wrappers and
-// path; and without runner and global options.
+// commandSpellings returns the forms of a command that rules are matched with: as written; without assignments,
+// wrappers and path; and without runner and global options.
 func commandSpellings(own string, words []string) []string {
 	out := []string{strings.TrimSpace(own), strings.Join(words, " ")}
 	inner := words

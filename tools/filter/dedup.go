@@ -52,8 +52,8 @@ func (d dedup) applyTo(j *job) ([]line, Confidence) {
 	return out, Full
 }
 
-// isMergeable reports whether line i can be dropped because it repeats the lines before it. A line that must be kept has
-// to be the same text, apart from its time stamp if the run succeeded. Blank lines are not worth a count.
+// isMergeable reports whether line i can be dropped because it repeats the lines before it. A line that must be kept
+// has to be the same text, apart from its time stamp if the run succeeded. Blank lines are not worth a count.
 func (dedup) isMergeable(j *job, i, same int) bool {
 	l, first := &j.lines[i], &j.lines[i-same]
 	if l.off != first.off || isBlank(l.bodyText()) {
@@ -62,7 +62,8 @@ func (dedup) isMergeable(j *job, i, same int) bool {
 	if !l.keep && !first.keep || l.text == first.text {
 		return true
 	}
-	return !j.isGuarded() && string(dedup{}.appendNormal(nil, l.bodyText())) == string(dedup{}.appendNormal(nil, first.bodyText()))
+	return !j.isGuarded() &&
+		string(dedup{}.appendNormal(nil, l.bodyText())) == string(dedup{}.appendNormal(nil, first.bodyText()))
 }
 
 // appendNormal appends s without the parts that are ignored.
@@ -101,8 +102,8 @@ func wordByte(b byte) bool {
 	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '_' || b == '.'
 }
 
-// stampLength returns the length of a time stamp at the start of s: 2026-01-02T03:04:05.678Z and similar forms, 03:04:05,
-// 02/Jan/2026:03:04:05 +0000; 0 = none.
+// stampLength returns the length of a time stamp at the start of s: 2026-01-02T03:04:05.678Z and similar forms,
+// 03:04:05, 02/Jan/2026:03:04:05 +0000; 0 = none.
 func stampLength(s string) int {
 	n := shapeLength(s, "dddd-dd-dd")
 	if n == 0 {
@@ -141,8 +142,8 @@ func zoneLength(s string) int {
 	return 0
 }
 
-// shapeLength returns the length of form if s begins with it, else 0. In form, d stands for a digit, a for a letter, and
-// other bytes for themselves.
+// shapeLength returns the length of form if s begins with it, else 0. In form, d stands for a digit, a for a letter,
+// and other bytes for themselves.
 func shapeLength(s, form string) int {
 	if len(s) < len(form) {
 		return 0
@@ -186,7 +187,8 @@ func isUUID(s string) bool {
 
 // cutSyslogDate takes the date off a line that begins with "Jan  2 <TS>".
 func cutSyslogDate(buf []byte) []byte {
-	if len(buf) < 11 || buf[3] != ' ' || buf[6] != ' ' || !bytes.HasPrefix(buf[7:], []byte("<TS>")) || !isDigit(buf[5]) {
+	if len(buf) < 11 || buf[3] != ' ' || buf[6] != ' ' ||
+		!bytes.HasPrefix(buf[7:], []byte("<TS>")) || !isDigit(buf[5]) {
 		return buf
 	}
 	if strings.Contains("JanFebMarAprMayJunJulAugSepOctNovDec", string(buf[:3])) {

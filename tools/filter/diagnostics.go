@@ -200,7 +200,12 @@ func (d *diagnosing) writeGroup(out []line, list []int, w *places) []line {
 	first := &d.found[list[0]]
 	head := &d.j.lines[first.line]
 	out = append(out,
-		line{text: fmt.Sprintf("%s%s (%d places):", head.text[:head.off], first.messageOf(head.bodyText()), len(list)), src: -1, off: head.off, keep: true})
+		line{
+			text: fmt.Sprintf("%s%s (%d places):", head.text[:head.off], first.messageOf(head.bodyText()), len(list)),
+			src:  -1,
+			off:  head.off,
+			keep: true,
+		})
 	w.texts = w.texts[:0]
 	clear(w.at)
 	clear(w.known)
@@ -222,7 +227,8 @@ func (d *diagnosing) writeGroup(out []line, list []int, w *places) []line {
 	return append(out, line{text: string(row), src: -1, keep: true})
 }
 
-// addLocation adds a location. A header is compiled once for every file that includes it, but each location counts once.
+// addLocation adds a location. A header is compiled once for every file that includes it,
+// but each location counts once.
 func (w *places) addLocation(file, at string) {
 	place := [2]string{file, at}
 	if w.known[place] {
@@ -244,8 +250,8 @@ func (w *places) addLocation(file, at string) {
 	w.texts[n] = append(append(append(w.texts[n], file...), ':'), at...)
 }
 
-// appendMessageKey appends the key by which findings are equal: their message, ignoring numbers. Digits in a name such as E501 are
-// not ignored.
+// appendMessageKey appends the key by which findings are equal: their message, ignoring numbers. Digits in a
+// name such as E501 are not ignored.
 func appendMessageKey(buf []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		if !isDigit(s[i]) || i > 0 && (isLetter(s[i-1]) || isDigit(s[i-1])) {

@@ -100,7 +100,8 @@ func (f *failures) judgeText(bits uint64, body string) bool {
 	if bits != 0 && isExplanation(hints, body) {
 		return false
 	}
-	if bits == 0 && (!isLocation(body) || isWarning(hints, body) || leadsToDiagnostic(hints, body)) && !isFailureShape(body) {
+	if bits == 0 && (!isLocation(body) || isWarning(hints, body) || leadsToDiagnostic(hints, body)) &&
+		!isFailureShape(body) {
 		return false
 	}
 	if bits&4 == 0 && bits != 0 && noneCounted(f.look, body) && !isLocation(body) && !isFailureShape(body) {
@@ -122,8 +123,8 @@ func isWarning(hints uint64, body string) bool {
 	return hints&warnHint != 0 && (strings.Contains(body, ": warning: ") || strings.Contains(body, ": note: "))
 }
 
-// isExplanation reports whether a line belongs to a compiler's diagnostic without being one: a note, or the files by which
-// it was included.
+// isExplanation reports whether a line belongs to a compiler's diagnostic without being one: a note, or the
+// files by which it was included.
 func isExplanation(hints uint64, body string) bool {
 	return hints&warnHint != 0 && strings.Contains(body, ": note: ") && parseDiagnostic(body).severity == aNote ||
 		strings.HasPrefix(body, "In file included from ")
@@ -169,7 +170,8 @@ func startsNone(s string) bool {
 	return s != "" && s[0] == '0' && (len(s) == 1 || (s[1] < '0' || s[1] > '9') && s[1] != '.')
 }
 
-// isLocation reports whether a line names a location in a file, as compilers do: path.ext:12, path.ext:12:5, path.ext(12,5).
+// isLocation reports whether a line names a location in a file, as compilers do: path.ext:12,
+// path.ext:12:5, path.ext(12,5).
 func isLocation(s string) bool {
 	for i := 1; i < len(s)-1; {
 		at := strings.IndexByte(s[i:], ':')
@@ -205,8 +207,8 @@ func fileEndsAt(s string) bool {
 	return dot && letter
 }
 
-// isFailureShape reports whether a line has the shape of a part of a failure: pytest's "E   " and ">   " lines, a frame of a
-// stack.
+// isFailureShape reports whether a line has the shape of a part of a failure: pytest's "E " and
+// "> " lines, a frame of a stack.
 func isFailureShape(s string) bool {
 	if len(s) < 2 {
 		return false
@@ -230,8 +232,8 @@ func (f *failures) statesFailure(lines []line) bool {
 	return false
 }
 
-// protectLines marks the lines that no strategy may drop because they look like a failure or belong to one. It returns how
-// many look like one.
+// protectLines marks the lines that no strategy may drop because they look like a failure or belong to one. It
+// returns how many look like one.
 func (f *failures) protectLines(lines []line) int {
 	n := 0
 	left, short := 0, false
@@ -278,13 +280,15 @@ func openedBlock(body string, looks bool) opening {
 	return opensNothing
 }
 
-// endsBlock reports whether a line ends the block of a failure. The block of a short message also ends at the next message.
+// endsBlock reports whether a line ends the block of a failure. The block of a short message
+// also ends at the next message.
 func endsBlock(l *line, short bool) bool {
-	return isBoundary(l) || short && (isBlank(l.bodyText()) || isWarning(l.wordHints(), l.bodyText()) || leadsToDiagnostic(l.wordHints(), l.bodyText()))
+	return isBoundary(l) || short && (isBlank(l.bodyText()) ||
+		isWarning(l.wordHints(), l.bodyText()) || leadsToDiagnostic(l.wordHints(), l.bodyText()))
 }
 
-// releasePassing releases what the passing Go test of line i logged: t.Log prints a file and a line, like a compiler. Lines
-// with a word of failure are kept.
+// releasePassing releases what the passing Go test of line i logged: t.Log prints a file and a line, like a compiler.
+// Lines with a word of failure are kept.
 func (f *failures) releasePassing(lines []line, i int) int {
 	n := 0
 	for at := logOf(lines, i); at < i; at++ {

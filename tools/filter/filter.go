@@ -195,7 +195,8 @@ func isLarger(a, b string) bool {
 	if len(a) > len(b) || strings.Count(a, "\n") > strings.Count(b, "\n") {
 		return true
 	}
-	return len(a) > len(b)/utf8.UTFMax && countCharacters(a) > countCharacters(b) // a character has at most UTFMax bytes
+	// a character has at most UTFMax bytes
+	return len(a) > len(b)/utf8.UTFMax && countCharacters(a) > countCharacters(b)
 }
 
 // countCharacters is utf8.RuneCountInString, but faster for text that is mostly ASCII: it reads eight bytes at a time.
@@ -239,8 +240,8 @@ func (e *Engine) guardLines(j *job, r reading) {
 	}
 }
 
-// restoreGuarded restores lines that must be kept and were dropped, states that a run failed if nothing else does, and appends
-// dropped security lines.
+// restoreGuarded restores lines that must be kept and were dropped, states that a run failed if nothing else does, and
+// appends dropped security lines.
 func (e *Engine) restoreGuarded(j *job, in, lines []line, level Confidence) ([]line, Confidence) {
 	there := j.covered
 	if there == nil {

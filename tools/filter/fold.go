@@ -24,7 +24,8 @@ func (f fold) applyTo(j *job) ([]line, Confidence) {
 		end := i
 		if f.isFoldable(&j.lines[i]) {
 			last = appendNumberless(last[:0], j.lines[i].bodyText())
-			for end = i + 1; end < len(j.lines) && f.isFoldable(&j.lines[end]) && j.lines[end].off == j.lines[i].off; end++ {
+			for end = i + 1; end < len(j.lines) && f.isFoldable(&j.lines[end]) &&
+				j.lines[end].off == j.lines[i].off; end++ {
 				if next = appendNumberless(next[:0], j.lines[end].bodyText()); string(next) != string(last) {
 					break
 				}
@@ -36,8 +37,12 @@ func (f fold) applyTo(j *job) ([]line, Confidence) {
 			i = end
 			continue
 		}
-		out = append(out, j.lines[i], writtenLine(fmt.Sprintf("(%d lines omitted that differ in numbers only)", end-i-2)),
-			j.lines[end-1])
+		out = append(
+			out,
+			j.lines[i],
+			writtenLine(fmt.Sprintf("(%d lines omitted that differ in numbers only)", end-i-2)),
+			j.lines[end-1],
+		)
 		i = end
 	}
 	if len(out) == len(j.lines) {
@@ -75,8 +80,8 @@ func numberAndWord(s string) bool {
 	return false
 }
 
-// appendNumberless appends s with every number and digest replaced by one sign. What belongs to a number is part of it: 1.5,
-// 12:30:01, 0x1f, 3e-4, 7ms.
+// appendNumberless appends s with every number and digest replaced by one sign. What belongs to a number is part of it:
+// 1.5, 12:30:01, 0x1f, 3e-4, 7ms.
 func appendNumberless(buf []byte, s string) []byte {
 	for i := 0; i < len(s); {
 		if end := numberEnd(s, i); end > i {

@@ -59,7 +59,8 @@ func (d gitDiff) applyTo(j *job) ([]line, Confidence) {
 		return nil, Fallback
 	}
 	if cut {
-		return append(out, writtenLine(diffCounts(files)+fmt.Sprintf(" (truncated from %d lines)", len(j.lines)))), Partial
+		return append(out, writtenLine(diffCounts(files)+
+			fmt.Sprintf(" (truncated from %d lines)", len(j.lines)))), Partial
 	}
 	if len(files) > 1 {
 		out = append(out, writtenLine(diffCounts(files)))

@@ -160,7 +160,9 @@ func (s *status) flushSections() {
 			names, s.cut = names[:maxNames], true
 		}
 		s.out = append(s.out,
-			writtenLine(fmt.Sprintf("%s (%d): %s%s", sec.title, len(sec.names), strings.Join(groupNames(names), ", "), more)))
+			writtenLine(fmt.Sprintf(
+				"%s (%d): %s%s", sec.title, len(sec.names), strings.Join(groupNames(names), ", "), more,
+			)))
 	}
 	s.sections = nil
 }

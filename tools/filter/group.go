@@ -42,7 +42,13 @@ func (g groupByRule) applyTo(j *job) ([]line, Confidence) {
 	if j.runFailed() {
 		return nil, Fallback
 	}
-	w := &grouping{groupByRule: g, byRule: map[string]int{}, known: map[string]string{}, first: -1, cover: j.coverSource}
+	w := &grouping{
+		groupByRule: g,
+		byRule:      map[string]int{},
+		known:       map[string]string{},
+		first:       -1,
+		cover:       j.coverSource,
+	}
 	for i := range j.lines {
 		l := &j.lines[i]
 		body := l.bodyText()

@@ -45,8 +45,8 @@ func (j *job) failureVerdict() string {
 // nothing to do.
 type strategy interface {
 	applyTo(j *job) ([]line, Confidence)
-	// isNaming reports whether the strategy drops only lines that are named by patterns or recognised one by one, so that
-	// foreign lines in the text are safe.
+	// isNaming reports whether the strategy drops only lines that are named by patterns or recognised one by one, so
+	// that foreign lines in the text are safe.
 	isNaming() bool
 }
 

@@ -46,8 +46,8 @@ func (t truncate) applyTo(j *job) ([]line, Confidence) {
 	return lines, Partial
 }
 
-// shortenLines keeps the first head and the last tail lines of a text with more than most lines, and between them the lines
-// that must be kept.
+// shortenLines keeps the first head and the last tail lines of a text with more than most lines, and between
+// them the lines that must be kept.
 func shortenLines(lines []line, most, head, tail int) ([]line, bool) {
 	if len(lines) <= most {
 		return lines, false

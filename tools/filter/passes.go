@@ -2,7 +2,8 @@ package filter
 
 import "strings"
 
-// isPassing reports whether a line says that a test or a step passed, whatever its name. hints are the words in the line.
+// isPassing reports whether a line says that a test or a step passed, whatever its name.
+// hints are the words in the line.
 func isPassing(hints uint64, s string) bool {
 	t := trimBlanks(s)
 	if t == "" {
@@ -56,7 +57,8 @@ func eventOK(t string) bool {
 	output = strings.TrimLeft(output, " ")
 	return ok && (strings.HasPrefix(output, "=== RUN ") || strings.HasPrefix(output, "=== PAUSE ") ||
 		strings.HasPrefix(output, "=== CONT ") ||
-		strings.HasPrefix(output, "=== NAME ") || strings.HasPrefix(output, "--- PASS: ") || strings.HasPrefix(output, "--- SKIP: ") || strings.HasPrefix(output, `ok  \t`))
+		strings.HasPrefix(output, "=== NAME ") || strings.HasPrefix(output, "--- PASS: ") ||
+		strings.HasPrefix(output, "--- SKIP: ") || strings.HasPrefix(output, `ok  \t`))
 }
 
 // goOK reports whether a line is about a package that passed: "ok \tpath\t0.01s".

@@ -272,8 +272,8 @@ func (e *compiled) likelyRules(r reading) uint64 {
 	return bits
 }
 
-// fitsReading reports whether a rule matches all commands that printed something. A rule for only some of them must not touch
-// the output of the others.
+// fitsReading reports whether a rule matches all commands that printed something. A rule for only some of them must not
+// touch the output of the others.
 func (r *rule) fitsReading(cmd reading) bool {
 	if len(cmd.producers) == 0 {
 		return false

@@ -44,8 +44,8 @@ const (
 	blankRuns             // drop those at the end, and keep one of several in a row
 )
 
-// sanitizeText removes terminal sequences, text overwritten after a carriage return, and blank lines. hidden reports that
-// an overwritten piece has to be shown anyway; nil = none.
+// sanitizeText removes terminal sequences, text overwritten after a carriage return, and blank lines. hidden reports
+// that an overwritten piece has to be shown anyway; nil = none.
 func sanitizeText(text string, blanksToo blankLines, hidden func(string) bool) clean {
 	collapse := blanksToo == blankRuns
 	c := clean{whole: true, lines: make([]line, 0, strings.Count(text, "\n")+1)}
@@ -144,8 +144,8 @@ func stripEscapes(text string) string {
 	}
 }
 
-// sequenceLength returns the length of the control sequence at the start of s. For one without an end, that is the length of
-// its introducer.
+// sequenceLength returns the length of the control sequence at the start of s. For one without an end, that
+// is the length of its introducer.
 func sequenceLength(s string) int {
 	state := parser.EscapeState
 	limit := min(len(s), maxSequence)

@@ -59,8 +59,8 @@ func New(e *Engine, h Hooks) tools.Middleware {
 	}
 }
 
-// ranCommand reports whether a command has run to its end and printed something. A result without exit code and failure means
-// that a background run was started.
+// ranCommand reports whether a command has run to its end and printed something. A result without exit code and failure
+// means that a background run was started.
 func ranCommand(r *tools.Result) bool {
 	return r != nil && r.Text != "" && (r.ExitCode != nil || r.Error)
 }

@@ -229,7 +229,8 @@ func (t *table) readStrategy(typ string) strategy {
 	case "":
 		t.recordFault("strategy.type is missing")
 	default:
-		t.recordFault("unknown strategy %q; there are strip_noise, truncate, keep_matching, strip_annotated, test_summary, group_by_rule, git_status, git_diff, dedup, fold, diagnostics, listing", typ)
+		t.recordFault("unknown strategy %q; there are strip_noise, truncate, keep_matching, strip_annotated, "+
+			"test_summary, group_by_rule, git_status, git_diff, dedup, fold, diagnostics, listing", typ)
 	}
 	return nil
 }
@@ -256,7 +257,9 @@ func (t *table) readAnnotated() strategy {
 	}
 	a.patterns = t.readCompiled("patterns", exprs)
 	if a.most > 0 && a.head+a.tail > a.most {
-		t.recordFault("keep_head (%d) and keep_tail (%d) are more than long_output_threshold (%d)", a.head, a.tail, a.most)
+		t.recordFault(
+			"keep_head (%d) and keep_tail (%d) are more than long_output_threshold (%d)", a.head, a.tail, a.most,
+		)
 	}
 	return a
 }

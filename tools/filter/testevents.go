@@ -23,8 +23,8 @@ func (e *event) decodeLine(line string) bool {
 	return json.Unmarshal([]byte(line), e) == nil
 }
 
-// decodeQuick decodes a line in the exact form of test2json, without Output, which is not needed. Any other form, even a
-// valid one, is left to the JSON decoder.
+// decodeQuick decodes a line in the exact form of test2json, without Output, which is not needed. Any other form, even
+// a valid one, is left to the JSON decoder.
 func (e *event) decodeQuick(line string) bool {
 	rest, ok := strings.CutPrefix(line, "{")
 	for ok {

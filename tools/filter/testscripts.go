@@ -32,8 +32,9 @@ func (c *tally) takeTitle(title string) (kind, bool) {
 	case strings.HasPrefix(title, "test session starts"):
 		c.recognised = true
 		return isNoise, true
-	case strings.Contains(title, " in ") && containsAny(title, "passed", "failed", "error", "no tests ran", "deselected",
-		"skipped"),
+	case strings.Contains(title, " in ") &&
+		containsAny(title, "passed", "failed", "error", "no tests ran", "deselected",
+			"skipped"),
 		title == "FAILURES", title == "ERRORS", title == "short test summary info", title == "warnings summary":
 		c.recognised = true
 		return isSummary, true

@@ -115,8 +115,8 @@ func logOf(lines []line, i int) int {
 	return i
 }
 
-// boundFailures returns which lines are kept because they belong to a failure. In a run with many failures, those beyond the
-// limit keep only what is protected.
+// boundFailures returns which lines are kept because they belong to a failure. In a run with many failures, those
+// beyond the limit keep only what is protected.
 func (t testSummary) boundFailures(lines []line) []bool {
 	keep := make([]bool, len(lines))
 	left, blocks := 0, 0
@@ -206,7 +206,10 @@ func (c *tally) summaryLines(j *job) []line {
 			verdict = "see above"
 		}
 		out = append(out,
-			writtenLine(fmt.Sprintf("test result: %s. %d passed; %s%d ignored; %d filtered out", verdict, c.sums[0], c.failureCount(j), c.sums[2], c.sums[3])))
+			writtenLine(fmt.Sprintf(
+				"test result: %s. %d passed; %s%d ignored; %d filtered out",
+				verdict, c.sums[0], c.failureCount(j), c.sums[2], c.sums[3],
+			)))
 	}
 	if c.packages+c.bare > 0 {
 		out = append(out, writtenLine(c.goLine(j)))

@@ -106,8 +106,8 @@ func (s *server) storeAccepted(ctx context.Context, list map[string]seen) error 
 	return nil
 }
 
-// compareOffer decides which parts of an offer have to wait for an admin: tools that changed, tools that appeared after the
-// first connect and are on no allowlist, and changed instructions. It applies to servers that are not trusted;
+// compareOffer decides which parts of an offer have to wait for an admin: tools that changed, tools that appeared after
+// the first connect and are on no allowlist, and changed instructions. It applies to servers that are not trusted;
 // everything that they offer on the first connect is accepted. The record of a tool that disappeared is kept, so that
 // it cannot come back with a different definition.
 func (s *server) compareOffer(ctx context.Context, o *offer) error {

@@ -30,8 +30,8 @@ func (s *server) waitBackoff(ctx context.Context, failures int) bool {
 	}
 }
 
-// backoffDelay returns the time before the next attempt after a number of failures in a row. It starts with the back-off of
-// seed 001 and becomes a long pause once the circuit breaker is open.
+// backoffDelay returns the time before the next attempt after a number of failures in a row. It starts with the
+// back-off of seed 001 and becomes a long pause once the circuit breaker is open.
 func (o Options) backoffDelay(failures int) time.Duration {
 	d := breakerMost
 	if failures < o.ConnectAttempts {
@@ -45,8 +45,8 @@ func (o Options) backoffDelay(failures int) time.Duration {
 	return d - rand.N(d/4+1) // 75 to 100 %, so that servers that failed together do not retry together
 }
 
-// attemptConnection opens the first connection and reads what the server offers. Some servers hang when they see the newest
-// protocol; attempt retries those once with the revision before it.
+// attemptConnection opens the first connection and reads what the server offers. Some servers hang when they see the
+// newest protocol; attempt retries those once with the revision before it.
 func (s *server) attemptConnection(ctx context.Context) (*conn, error) {
 	pin, patience := s.pinnedProtocol(), s.m.o.ListTimeout
 	if pin != "" || s.cfg.Protocol != "" {

@@ -114,9 +114,9 @@ func (s *server) performCall(ctx context.Context, call *tools.Call, t guard.Tool
 	return out, err
 }
 
-// tryCall makes a call once. forgot means that the server refused it because it does not know our session any more, or that
-// it was never sent, because another one was refused so; the next try waits for a new session. A call of which nobody
-// knows what the server did is not made again.
+// tryCall makes a call once. forgot means that the server refused it because it does not know our session any more, or
+// that it was never sent, because another one was refused so; the next try waits for a new session. A call of which
+// nobody knows what the server did is not made again.
 func (s *server) tryCall(ctx context.Context, call *tools.Call, t guard.Tool,
 	schema func() *content.Schema,
 ) (out *tools.Result, forgot bool, err error) {

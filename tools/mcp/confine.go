@@ -73,8 +73,14 @@ func (c *conn) sandboxSpec(path, dir string, env []string) sandbox.Spec {
 	s := c.s
 	o := s.m.o
 	spec := sandbox.Spec{
-		Helper: o.Sandbox.Helper, Argv: append([]string{path}, s.cfg.Args...), Dir: cmp.Or(s.cfg.Dir, dir), Env: env, Off: true,
-		Linger: -1, Network: sandbox.NetworkAll, Grace: termGrace,
+		Helper:  o.Sandbox.Helper,
+		Argv:    append([]string{path}, s.cfg.Args...),
+		Dir:     cmp.Or(s.cfg.Dir, dir),
+		Env:     env,
+		Off:     true,
+		Linger:  -1,
+		Network: sandbox.NetworkAll,
+		Grace:   termGrace,
 	}
 	if !s.cfg.isConfined(o) {
 		return spec
@@ -113,8 +119,8 @@ func (c *conn) sandboxSpec(path, dir string, env []string) sandbox.Spec {
 	return spec
 }
 
-// installDirs returns the directories that a program consists of, apart from the system's: where it was found, where its
-// symbolic link leads, and the tree around a bin directory.
+// installDirs returns the directories that a program consists of, apart from the system's: where it was found, where
+// its symbolic link leads, and the tree around a bin directory.
 func installDirs(path string) []string {
 	var dirs []string
 	add := func(file string) {
@@ -132,8 +138,8 @@ func installDirs(path string) []string {
 	return dirs
 }
 
-// deniedPaths returns the paths that the program cannot reach: everything that is denied, except what its own command line
-// and environment name.
+// deniedPaths returns the paths that the program cannot reach: everything that is denied, except what its own
+// command line and environment name.
 func (c *conn) deniedPaths() []string {
 	own := slices.Concat(argDirs(c.s.cfg), regularFiles(c.s.cfg.Args), c.envFiles())
 	return slices.DeleteFunc(slices.Clone(c.s.m.o.Sandbox.Deny),
@@ -242,7 +248,11 @@ func privateEnv(env []string, dir string, configured map[string]string) ([]strin
 }
 
 // barred matches what programs print when the kernel or the network refused them something.
-var barred = regexp.MustCompile(`(?i)\b(?:EACCES|EPERM|EROFS|ENOENT|ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|EHOSTUNREACH)\b|permission denied|not permitted|read-only file system|no such file|name resolution|network is unreachable|dns error|fetch failed|getaddrinfo`)
+var barred = regexp.MustCompile(
+	`(?i)\b(?:EACCES|EPERM|EROFS|ENOENT|ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|EHOSTUNREACH)\b|permission ` +
+		`denied|not permitted|read-only file system|no such file|name resolution|network is unreachable|dns error|` +
+		`fetch failed|getaddrinfo`,
+)
 
 // confinedHint names the settings that decide what a confined program may reach. It returns "" unless the program's
 // last words suggest that something was refused.
@@ -250,5 +260,6 @@ func (c *conn) confinedHint(text string) string {
 	if c.proc == nil || !c.s.cfg.isConfined(c.s.m.o) || !barred.MatchString(text) {
 		return ""
 	}
-	return fmt.Sprintf(" (it is confined: network %s, files in its own directory and its roots; mcp.servers[].network, roots and confine say what it may reach)", c.s.cfg.networkOf())
+	return fmt.Sprintf(" (it is confined: network %s, files in its own directory and its roots; "+
+		"mcp.servers[].network, roots and confine say what it may reach)", c.s.cfg.networkOf())
 }

@@ -59,8 +59,8 @@ type ending struct {
 	idleOnce sync.Once
 }
 
-// checkAlive checks a connection after a call has failed. The newest protocol has no ping; there, the test is to open a new
-// connection.
+// checkAlive checks a connection after a call has failed. The newest protocol has no ping; there, the
+// test is to open a new connection.
 func (c *conn) checkAlive(ctx context.Context) bool {
 	session := c.readySession()
 	if session == nil || c.protocolVersion() > legacy {
@@ -71,8 +71,8 @@ func (c *conn) checkAlive(ctx context.Context) bool {
 	return c.doRequest(ctx, func(ctx context.Context) error { return session.Ping(ctx, nil) }) == nil
 }
 
-// doRequest runs a request of the library in a goroutine, because a write to a server that does not read blocks regardless of
-// ctx. A request that is left behind ends with the connection.
+// doRequest runs a request of the library in a goroutine, because a write to a server that does not read blocks
+// regardless of ctx. A request that is left behind ends with the connection.
 func (c *conn) doRequest(ctx context.Context, request func(ctx context.Context) error) error {
 	result := make(chan error, 1)
 	c.mu.Lock()

@@ -26,8 +26,8 @@ const (
 	kindInProcess = "in process"
 )
 
-// openConn connects to the server on behalf of origin, which is empty for the first connection. pin is a protocol revision;
-// "" allows any.
+// openConn connects to the server on behalf of origin, which is empty for the first connection. pin is a
+// protocol revision; "" allows any.
 func (s *server) openConn(ctx context.Context, origin tools.Origin, pin string) (*conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.StartupTimeout)
 	defer cancel()
@@ -132,8 +132,8 @@ func (t capture) Connect(context.Context) (sdk.Connection, error) {
 	return raw, nil
 }
 
-// shakeHands runs the handshake. The library does not honour ctx everywhere, so the handshake runs in a goroutine of its own
-// and shut aborts it.
+// shakeHands runs the handshake. The library does not honour ctx everywhere, so the handshake runs in a goroutine
+// of its own and shut aborts it.
 func (c *conn) shakeHands(ctx context.Context, t sdk.Transport, pin string) error {
 	type outcome struct {
 		session *sdk.ClientSession

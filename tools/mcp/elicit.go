@@ -50,9 +50,9 @@ func (s *server) whyUnasked() string {
 	return ""
 }
 
-// answerElicitation answers a question of the server. It runs in a goroutine of the library and never waits for the call in which
-// it is asked. The capability is always announced, although most questions are declined: some servers fail when it is
-// missing.
+// answerElicitation answers a question of the server. It runs in a goroutine of the library and never waits for
+// the call in which it is asked. The capability is always announced, although most questions are declined: some
+// servers fail when it is missing.
 func (c *conn) answerElicitation(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	f := c.askingFlight(ctx)
 	if f == nil && c.questionsMuted() || f != nil && !f.countQuestion() {
@@ -113,8 +113,8 @@ func (c *conn) askPerson(ctx context.Context, f *flight, form content.Form) (*sd
 	return &sdk.ElicitResult{Action: "decline"}, nil
 }
 
-// askingFlight returns the call in which the server asks: the one named by the library, or else the only one in progress on
-// this connection.
+// askingFlight returns the call in which the server asks: the one named by the library, or else the only one
+// in progress on this connection.
 func (c *conn) askingFlight(ctx context.Context) *flight {
 	if f, ok := ctx.Value(flightKey{}).(*flight); ok {
 		return f
@@ -146,8 +146,8 @@ func (c *conn) questionsMuted() bool {
 	return c.s.m.o.Now().Before(c.silence)
 }
 
-// countQuestion counts a question of the server. It returns false when there were too many within the call, and aborts the
-// call of a server that does not stop.
+// countQuestion counts a question of the server. It returns false when there were too many within the call, and aborts
+// the call of a server that does not stop.
 func (f *flight) countQuestion() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -158,8 +158,8 @@ func (f *flight) countQuestion() bool {
 	return f.asked <= maxQuestions
 }
 
-// reportDeclined reports a declined question to the person and the model. A question that belongs to no call is reported to
-// everybody it may concern.
+// reportDeclined reports a declined question to the person and the model. A question that belongs to no call is
+// reported to everybody it may concern.
 func (c *conn) reportDeclined(f *flight, form content.Form, why string, tell bool) {
 	id := c.s.cfg.ID
 	notice := fmt.Sprintf("The server %s asked: “%s”. It was declined: %s.", id, form.Summary(), trimDot(why))
@@ -199,5 +199,10 @@ func (c *conn) reportStray(text string) {
 		c.s.notifySessions(Declined, text, nil)
 		return
 	}
-	c.s.m.notices.sendNotice(Notice{Server: c.s.cfg.ID, Kind: Declined, Text: text, Sessions: []string{c.origin.Session}})
+	c.s.m.notices.sendNotice(Notice{
+		Server:   c.s.cfg.ID,
+		Kind:     Declined,
+		Text:     text,
+		Sessions: []string{c.origin.Session},
+	})
 }

@@ -32,7 +32,8 @@ func (c *conn) callError(ctx context.Context, f *flight, err error, reasons []st
 		e.Code, e.Begun = guard.InvalidInput, true
 	}
 	if e.Code == guard.InvalidInput {
-		e.Suggestion = "Do not repeat the call as it is: the server would ask again. Give what it asks for in the arguments, or tell the user."
+		e.Suggestion = "Do not repeat the call as it is: the server would ask again. Give what it asks for in the " +
+			"arguments, or tell the user."
 	}
 	return e
 }
@@ -97,7 +98,8 @@ func pageNeeded(id string, rpc *jsonrpc.Error) *guard.Error {
 		Code: guard.AuthFailure, Server: id, Err: rpc, Theirs: true,
 		Message: "the server " + id + " wants the person to open a page before it does this: " +
 			guard.Line(rpc.Message, 300),
-		Suggestion: "Tell the user what the server wants and show the address as it is; do not open it. Call the tool again when the user says that it is done.",
+		Suggestion: "Tell the user what the server wants and show the address as it is; do not open it. Call the " +
+			"tool again when the user says that it is done.",
 	}
 	if json.Unmarshal(rpc.Data, &data) != nil {
 		return e
@@ -120,8 +122,11 @@ const notSupported = -31001
 // naggingError returns the error of a call in which the server keeps asking although its questions are declined.
 func naggingError(id string, err error) *guard.Error {
 	return &guard.Error{
-		Code: guard.InvalidInput, Server: id,
-		Message: "the server " + id + " keeps asking questions within one call; the call was broken off", Err: err, Begun: true,
+		Code:    guard.InvalidInput,
+		Server:  id,
+		Message: "the server " + id + " keeps asking questions within one call; the call was broken off",
+		Err:     err,
+		Begun:   true,
 	}
 }
 

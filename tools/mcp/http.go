@@ -89,8 +89,8 @@ func blockedURL(id string, err error) *guard.Error {
 	return e
 }
 
-// Transport returns the RoundTripper for requests to what a server names, such as its authorization server. It uses only
-// Resolver, Dial and CAs of the options.
+// Transport returns the RoundTripper for requests to what a server names, such as its authorization server. It uses
+// only Resolver, Dial and CAs of the options.
 func (o Options) Transport(named netrule.Named) http.RoundTripper {
 	if o.Resolver == nil {
 		o.Resolver = net.DefaultResolver
@@ -126,7 +126,9 @@ func (o Options) httpBase(trusted bool, check addressCheck) *http.Transport {
 type addressCheck func(host, port string, a netip.Addr) error
 
 // guardedDial returns a dial function that resolves a name, checks every address and dials only those.
-func (o Options) guardedDial(trusted bool, check addressCheck) func(ctx context.Context, network, address string) (net.Conn, error) {
+func (o Options) guardedDial(
+	trusted bool, check addressCheck,
+) func(ctx context.Context, network, address string) (net.Conn, error) {
 	dial := o.Dial
 	if dial == nil {
 		d := &net.Dialer{Timeout: dialLimit}

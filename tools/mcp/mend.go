@@ -23,8 +23,8 @@ const (
 	internal  = -32603 // the code of an error that has none (JSON-RPC 2.0)
 )
 
-// mendMessage returns a message in which the library can read everything, and what was wrong with it in words for the log. A
-// message without a mistake is returned as it is.
+// mendMessage returns a message in which the library can read everything, and what was wrong with it in words for the
+// log. A message without a mistake is returned as it is.
 func mendMessage(message []byte) (mended []byte, faults []string) {
 	if !bytes.Contains(message, []byte(`"error"`)) && !bytes.Contains(message, []byte(`"result"`)) {
 		return message, nil
@@ -77,7 +77,8 @@ func mendResult(result json.RawMessage) (mended json.RawMessage, faults []string
 		}
 	}
 	var list, kept []json.RawMessage
-	if raw := m["tools"]; raw != nil && json.Unmarshal(raw, &list) == nil && !isReadable[sdk.ListToolsResult]("tools", raw) {
+	if raw := m["tools"]; raw != nil && json.Unmarshal(raw, &list) == nil &&
+		!isReadable[sdk.ListToolsResult]("tools", raw) {
 		for _, tool := range list {
 			if isReadable[sdk.ListToolsResult]("tools", encodeJSON([]json.RawMessage{tool})) {
 				kept = append(kept, tool)

@@ -69,8 +69,8 @@ func (s *server) slotKey(origin tools.Origin) (string, *guard.Error) {
 	return key, nil
 }
 
-// acquireConn returns the connection for a call. The caller calls release when the call is over. acquire waits a limited
-// time for a server that is away.
+// acquireConn returns the connection for a call. The caller calls release when the call is over. acquire waits a
+// limited time for a server that is away.
 func (s *server) acquireConn(ctx context.Context, origin tools.Origin) (c *conn, release func(), err error) {
 	key, e := s.slotKey(origin)
 	if e != nil {
@@ -104,8 +104,8 @@ func (s *server) acquireConn(ctx context.Context, origin tools.Origin) (c *conn,
 	return sl.conn, release, nil
 }
 
-// reserveSlot finds or creates the slot of a key and counts the caller as a user. When there are too many slots, it evicts
-// the one that was unused for the longest time.
+// reserveSlot finds or creates the slot of a key and counts the caller as a user. When there are too many slots, it
+// evicts the one that was unused for the longest time.
 func (s *server) reserveSlot(ctx context.Context, key string,
 	origin tools.Origin,
 ) (sl *slot, evicted *conn, e *guard.Error) {
@@ -206,8 +206,8 @@ func (s *server) fillSlot(ctx context.Context, key string, sl *slot, origin tool
 	s.mu.Unlock()
 }
 
-// checkSameTool checks that a tool on this connection is the one that was offered. A server may show different people different
-// tools.
+// checkSameTool checks that a tool on this connection is the one that was offered. A server may show
+// different people different tools.
 func (c *conn) checkSameTool(t guard.Tool) *guard.Error {
 	if c.prints == nil {
 		return nil // the offer was listed on this connection

@@ -166,8 +166,8 @@ func (s *server) connectFirst(ctx context.Context, failures *int) *conn {
 	}
 }
 
-// isHopeless reports whether another attempt is pointless. A server that was connected before is always tried again: what
-// it answers during a redeployment says nothing about our configuration.
+// isHopeless reports whether another attempt is pointless. A server that was connected before is always tried again:
+// what it answers during a redeployment says nothing about our configuration.
 func (s *server) isHopeless(err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,8 +243,9 @@ func (s *server) adoptConn(ctx context.Context, c *conn, timeout time.Duration) 
 	s.setState(Connected, "") // only now: a caller that sees Connected may look for the tools
 	s.log.Info().Str("protocol", c.protocolVersion()).Int("tools", len(next.tools)).Msg("mcp server connected")
 	if was == Gone && !first {
-		s.notifySessions(Back, fmt.Sprintf("The server %s is back; its %d tools can be used again.", s.cfg.ID, len(next.tools)),
-			nil)
+		s.notifySessions(
+			Back, fmt.Sprintf("The server %s is back; its %d tools can be used again.", s.cfg.ID, len(next.tools)), nil,
+		)
 	}
 	return nil
 }
@@ -257,7 +258,8 @@ func (s *server) keepSessions(was State) map[string]struct{} {
 	return map[string]struct{}{}
 }
 
-// serveConn uses a connection until it dies or ctx ends. On return, the connection is closed and the tools are withdrawn.
+// serveConn uses a connection until it dies or ctx ends. On return, the connection is
+// closed and the tools are withdrawn.
 func (s *server) serveConn(ctx context.Context, c *conn) {
 	sweep := time.NewTicker(sweepEvery)
 	defer sweep.Stop()
@@ -308,8 +310,8 @@ func (s *server) replaceConn(ctx context.Context, c *conn) *conn {
 	return nil
 }
 
-// recordLoss records that a server went away. Its tools keep their names, so that a call is told that the server is away
-// rather than that there is no such tool.
+// recordLoss records that a server went away. Its tools keep their names, so that a call is told that the server is
+// away rather than that there is no such tool.
 func (s *server) recordLoss(cause error) {
 	text := s.m.o.Redact(guard.AsError(cause, s.cfg.ID, "").Message)
 	s.log.Warn().Err(cause).Msg("mcp server lost")
@@ -317,8 +319,9 @@ func (s *server) recordLoss(cause error) {
 	s.main = nil
 	s.mu.Unlock()
 	s.setState(Gone, text)
-	s.notifySessions(Away, fmt.Sprintf("The server %s went away: %s. Its tools cannot be used until it is back.", s.cfg.ID,
-		text), nil)
+	s.notifySessions(Away, fmt.Sprintf(
+		"The server %s went away: %s. Its tools cannot be used until it is back.", s.cfg.ID, text,
+	), nil)
 }
 
 // withdrawTools removes the tools from the registry and the instructions from the prompt.

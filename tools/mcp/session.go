@@ -17,18 +17,19 @@ const (
 	staleLimit    = 2 * time.Second // for calls under way in a session that the server has forgotten
 )
 
-// forgotten are the words with which servers refuse a session that they do not know with 400, although the specification
-// demands 404 (2025-11-25, session management). Each is from a server in use; TestForgottenSessions names them.
+// forgotten are the words with which servers refuse a session that they do not know with 400, although the
+// specification demands 404 (2025-11-25, session management). Each is from a server in use;
+// TestForgottenSessions names them.
 var forgotten = []string{ //nolint:gochecknoglobals // a constant list
 	"no valid session id", "no session id or not init", "invalid session id", "invalid or missing session id",
 	"invalid or expired session", "session not found", "session expired", "unknown session", "unknown mcp-session-id",
 	"server not initialized",
 }
 
-// forgetsSession reports whether an answer refuses our session. The server has done nothing then. It turns the answer into one
-// without a body: 404, in which the library knows it (it takes an error in the body for one of the request, and knows no
-// 400), and ends the connection; for a call 503, which fails that call alone, so that others that were sent at the same
-// time get their own answers.
+// forgetsSession reports whether an answer refuses our session. The server has done nothing then. It turns the answer
+// into one without a body: 404, in which the library knows it (it takes an error in the body for one of the request,
+// and knows no 400), and ends the connection; for a call 503, which fails that call alone, so that others that were
+// sent at the same time get their own answers.
 func forgetsSession(req *http.Request, resp *http.Response) bool {
 	if req.Header.Get(sessionHeader) == "" ||
 		resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusBadRequest {
@@ -57,7 +58,8 @@ func forgetsSession(req *http.Request, resp *http.Response) bool {
 	return true
 }
 
-// expireConn has new calls wait for another session, and ends the connection once the calls under way have their answers.
+// expireConn has new calls wait for another session, and ends the connection once the
+// calls under way have their answers.
 func (c *conn) expireConn() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,8 +91,9 @@ type readCloser struct {
 	io.Closer
 }
 
-// redirectSlash returns the request that a redirect asks for, if it only adds or takes away the slash at the end of the path: nil
-// otherwise. Method, body and scheme stay: frameworks behind a proxy name http although they are reached by https.
+// redirectSlash returns the request that a redirect asks for, if it only adds or takes away the slash at
+// the end of the path: nil otherwise. Method, body and scheme stay: frameworks behind a proxy name http
+// although they are reached by https.
 func redirectSlash(req *http.Request, resp *http.Response) *http.Request {
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:

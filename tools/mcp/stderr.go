@@ -73,10 +73,10 @@ func (l *stderrLog) bestLine() string {
 	return cutText(tellingLine(l.tail), 200)
 }
 
-// tellingLine picks the line of a program's last output that a person needs. The very last lines are mostly a stack frame,
-// the path of a log file, or the version of the runtime. The order of preference is the last line with a thrown error
-// ("TypeError: …"), the first one of npm, the last one that sounds like a failure, and the last one that is not
-// decoration.
+// tellingLine picks the line of a program's last output that a person needs. The very last lines are mostly a
+// stack frame, the path of a log file, or the version of the runtime. The order of preference is the last line
+// with a thrown error ("TypeError: …"), the first one of npm, the last one that sounds like a failure, and the
+// last one that is not decoration.
 func tellingLine(lines []string) string {
 	best, bestRank := "", 0
 	for _, line := range lines {
@@ -90,17 +90,23 @@ func tellingLine(lines []string) string {
 
 // These expressions cover the messages of node, npm, Python, uv and Go.
 const (
-	stackFrame   = `at .*|File ".*", line \d+.*|Traceback \(most recent call last\):|goroutine \d+ .*|\S+:\d+(?::\d+)?\)?(?: \+0x[0-9a-f]+)?|\w+\.\w+\(.*\)|throw .*|exit status \d+`
-	decoration   = `[^\pL\pN]*|Node\.js v.*|(?:errno|syscall|path|spawnargs|code|dest|requireStack|address|port|type|cache|file)(?::|\b).*|Require stack:|\d{3}`
-	advice       = `A complete log of this run .*|Log files were not written .*|You can rerun .*|If you are behind a proxy.*|Your cache folder contains .*|Note that you .*|note: .*|hint: .*|usage: .*|During handling of .*|The above exception .*|Emitted 'error' event .*|\(Use .*`
-	failureWords = `error|err!|failed|failure|fatal|exception|cannot|can't|could not|couldn't|not found|no such|no module|denied|invalid|missing|required|refused|unable|unknown`
+	stackFrame = `at .*|File ".*", line \d+.*|Traceback \(most recent call last\):|goroutine \d+ .*|` +
+		`\S+:\d+(?::\d+)?\)?(?: \+0x[0-9a-f]+)?|\w+\.\w+\(.*\)|throw .*|exit status \d+`
+	decoration = `[^\pL\pN]*|Node\.js v.*|(?:errno|syscall|path|spawnargs|code|dest|requireStack|address|port|type|` +
+		`cache|file)(?::|\b).*|Require stack:|\d{3}`
+	advice = `A complete log of this run .*|Log files were not written .*|You can rerun .*|If you are behind a ` +
+		`proxy.*|Your cache folder contains .*|Note that you .*|note: .*|hint: .*|usage: .*|During handling of .*|` +
+		`The above exception .*|Emitted 'error' event .*|\(Use .*`
+	failureWords = `error|err!|failed|failure|fatal|exception|cannot|can't|could not|couldn't|not found|no such|no ` +
+		`module|denied|invalid|missing|required|refused|unable|unknown`
 )
 
 var (
 	stderrNoise  = regexp.MustCompile(`^(?:` + stackFrame + `|` + decoration + `|` + advice + `)$`)
 	stderrNPM    = regexp.MustCompile(`^npm (?:ERR!|error|warn|WARN|notice|http)\s*`)
-	stderrThrown = regexp.MustCompile(`(?i)^(?:[\w.$/-]+: )?(?:uncaught )?(?:[\w.$]*(?:error|exception|failure)(?: \[\w+\])?|panic|fatal|failed|E[A-Z]{3,}): `)
-	stderrNamed  = regexp.MustCompile(`(?i)(?:^|\W)(?:` + failureWords + `)(?:\W|$)`)
+	stderrThrown = regexp.MustCompile(`(?i)^(?:[\w.$/-]+: )?(?:uncaught )?(?:[\w.$]*(?:error|exception|failure)(?: ` +
+		`\[\w+\])?|panic|fatal|failed|E[A-Z]{3,}): `)
+	stderrNamed = regexp.MustCompile(`(?i)(?:^|\W)(?:` + failureWords + `)(?:\W|$)`)
 )
 
 // rankOf returns how informative a line is; 0 = not at all. first means that among lines of this rank the first one is

@@ -68,7 +68,8 @@ func (s *server) startProcess(ctx context.Context, c *conn) (sdk.Transport, erro
 	}
 	if names := guard.Withheld(o.Environ); len(names) > 0 && !isolated {
 		s.log.Info().Strs("names", names).
-			Msg("variables that may hold credentials are withheld from the mcp server; name them in its env to pass them on")
+			Msg("variables that may hold credentials are withheld from the mcp server; name them in its env to " +
+				"pass them on")
 	}
 	path, err := lookPath(s.cfg.Command, env)
 	if err != nil {
@@ -171,8 +172,8 @@ func (p *process) reapTree() {
 	close(p.exited)
 }
 
-// stopTree ends the process and its whole tree: it closes the input, then sends SIGTERM, then SIGKILL. It returns when all
-// have ended.
+// stopTree ends the process and its whole tree: it closes the input, then sends SIGTERM, then SIGKILL.
+// It returns when all have ended.
 func (p *process) stopTree() {
 	p.stopOne.Do(func() {
 		_ = p.stdin.Close()

@@ -95,8 +95,8 @@ type Options struct {
 	MaxBytes int64
 	// Summarize summarises a long output; the summary replaces its beginning and end. nil = off. question is what the
 	// person wants, and text is the output, already cut to the threshold. If it fails, returns nothing or takes too
-	// long, beginning and end are used. It is not called for pages and answers of servers, nor for a text that would be flagged: a
-	// summary could carry an injection past the scan of the mark stage.
+	// long, beginning and end are used. It is not called for pages and answers of servers, nor for a text that would be
+	// flagged: a summary could carry an injection past the scan of the mark stage.
 	Summarize func(ctx context.Context, question, tool, text string) (string, error)
 	// SummaryTimeout limits one summary; 0 or less = 30 seconds.
 	SummaryTimeout time.Duration
@@ -179,8 +179,8 @@ func (s *stage) shape(ctx context.Context, call *tools.Call, result *tools.Resul
 	return &shown
 }
 
-// fitting returns how many characters of a text take a number of tokens, less what is added to a cut text; 0 tokens = there
-// is no limit. A token is about 3.5 ASCII characters, or one other character.
+// fitting returns how many characters of a text take a number of tokens, less what is added to a cut text; 0 tokens =
+// there is no limit. A token is about 3.5 ASCII characters, or one other character.
 func fitting(text string, tokens int) int {
 	if tokens <= 0 || len(text) <= tokens { // no character takes more tokens than bytes
 		return math.MaxInt
@@ -246,8 +246,10 @@ func (s *stage) keep(ctx context.Context, call *tools.Call, texts []string, from
 	if text == "" {
 		s.Log.Warn().Str("call", call.ID).Str("tool", toolOf(call)).Int("bytes", len(texts[0])).
 			Msg("output is too large to be kept")
-		return fmt.Sprintf("[the whole output, %d characters, could not be kept: it is larger than %d bytes; ask for less at once]",
-			count(texts[0]), s.MaxBytes)
+		return fmt.Sprintf(
+			"[the whole output, %d characters, could not be kept: it is larger than %d bytes; ask for less at once]",
+			count(texts[0]), s.MaxBytes,
+		)
 	}
 	item := s.item(call, text, from)
 	if err := s.save(ctx, item); err != nil {

@@ -48,12 +48,15 @@ func Tool(options Options) (tools.Tool, error) {
 	return tools.New(tools.Typed[readArgs]{
 		Definition: tools.Definition{
 			Name: ToolName, ReadOnly: true, Says: act.Of(Says(), ToolName),
-			Description: "Reads a long output that was put aside: a notice names it as overflow:<uuid>. Use offset and limit to read it in parts.",
+			Description: "Reads a long output that was put aside: a notice names it as overflow:<uuid>. Use offset " +
+				"and limit to read it in parts.",
 		},
 		Adjust: func(s *jsonschema.Schema) {
 			s.Properties["offset"].Minimum = new(0.0)
 			s.Properties["limit"].Minimum = new(1.0)
-			s.Properties["limit"].Description += fmt.Sprintf("; at most %d, or what the window has room for, which is what comes without it", r.page)
+			s.Properties["limit"].Description += fmt.Sprintf(
+				"; at most %d, or what the window has room for, which is what comes without it", r.page,
+			)
 		},
 		Describe: describe,
 		Run:      r.run,
@@ -70,7 +73,11 @@ func describe(_ context.Context, _ *tools.Call, in readArgs) (tools.Subject, err
 	if err != nil {
 		return tools.Subject{}, err
 	}
-	return tools.Subject{Inputs: []string{id}, Show: "read " + Prefix + id, Note: reason.Notes(reason.New(reason.OfConversation))}, nil
+	return tools.Subject{
+		Inputs: []string{id},
+		Show:   "read " + Prefix + id,
+		Note:   reason.Notes(reason.New(reason.OfConversation)),
+	}, nil
 }
 
 // id returns the reference in its stored form.

@@ -1,5 +1,5 @@
-// Package schedule is the tools by which a model schedules tasks: once at a point in time, or again and again. Who keeps
-// the tasks and runs them is a Book; the times are read by package when.
+// Package schedule is the tools by which a model schedules tasks: once at a point in time, or again and again. Who
+// keeps the tasks and runs them is a Book; the times are read by package when.
 package schedule
 
 import (
@@ -148,7 +148,8 @@ func (t *toolset) periodic() (tools.Tool, error) {
 	return tools.New(tools.Typed[periodicArgs]{
 		Definition: tools.Definition{
 			Name: periodic, Repeatable: true, Says: act.Of(Says(), periodic),
-			Description: "Schedules a task that you do again and again for this person in this chat: at each time you are given its text " +
+			Description: "Schedules a task that you do again and again for this person in this chat: at each time " +
+				"you are given its text " +
 				"as a message of theirs. Times are in the person's time zone. \"0 9 * * 1-5\" is nine on working days.",
 		},
 		Describe: func(_ context.Context, _ *tools.Call, in periodicArgs) (tools.Subject, error) {
@@ -186,7 +187,8 @@ func (t *toolset) deferred() (tools.Tool, error) {
 	return tools.New(tools.Typed[deferredArgs]{
 		Definition: tools.Definition{
 			Name: deferred, Repeatable: true, Says: act.Of(Says(), deferred),
-			Description: "Schedules a task or a reminder that you do once for this person in this chat: at that time you are given its text as a " +
+			Description: "Schedules a task or a reminder that you do once for this person in this chat: at that time " +
+				"you are given its text as a " +
 				"message of theirs. Use it whenever somebody wants to be reminded of something.",
 		},
 		Describe: func(_ context.Context, _ *tools.Call, in deferredArgs) (tools.Subject, error) {
@@ -227,7 +229,9 @@ func (t *toolset) put(ctx context.Context, call *tools.Call, task Task, zone *ti
 	if task.Cron != "" {
 		runs = "runs first at"
 	}
-	return &tools.Result{Text: fmt.Sprintf("%s task %q: it %s %s (%s).", verb, task.Name, runs, clock(stored.Next, zone), zone)}, nil
+	return &tools.Result{
+		Text: fmt.Sprintf("%s task %q: it %s %s (%s).", verb, task.Name, runs, clock(stored.Next, zone), zone),
+	}, nil
 }
 
 // clock says a moment for the model.
@@ -273,7 +277,9 @@ func taskTable(entries []Entry, zone *time.Location) string {
 		if e.Owner != "" {
 			whose, text = e.Owner, "(not shown)"
 		}
-		lines = append(lines, strings.Join([]string{oneLine(e.Name), e.Kind, mode, next, oneLine(whose), oneLine(text)}, " | "))
+		lines = append(lines, strings.Join(
+			[]string{oneLine(e.Name), e.Kind, mode, next, oneLine(whose), oneLine(text)}, " | ",
+		))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -309,7 +315,10 @@ func (t *toolset) cancel() (tools.Tool, error) {
 
 // described is what the policy and a person see of a call that stores a task.
 func described(name, at, text string) tools.Subject {
-	return tools.Subject{Inputs: []string{text}, Show: strings.TrimSpace(name) + " · " + strings.TrimSpace(at) + "\n" + text}
+	return tools.Subject{
+		Inputs: []string{text},
+		Show:   strings.TrimSpace(name) + " · " + strings.TrimSpace(at) + "\n" + text,
+	}
 }
 
 // wrong is an error about arguments.
@@ -327,10 +336,14 @@ func short(text string) string {
 	return text
 }
 
-// Checked returns a task with what it has besides its time, without the control characters of its texts. It refuses what
-// is too long rather than cutting it: a part of a text can mean something else. The error is an *tools.Error.
+// Checked returns a task with what it has besides its time, without the control characters of its texts. It refuses
+// what is too long rather than cutting it: a part of a text can mean something else. The error is an *tools.Error.
 func Checked(name, kind, text string) (Task, error) {
-	t := Task{Name: strings.TrimSpace(printable(name, false)), Kind: strings.TrimSpace(kind), Text: strings.TrimSpace(printable(text, true))}
+	t := Task{
+		Name: strings.TrimSpace(printable(name, false)),
+		Kind: strings.TrimSpace(kind),
+		Text: strings.TrimSpace(printable(text, true)),
+	}
 	if t.Kind == "" {
 		t.Kind = Custom
 	}
@@ -346,13 +359,18 @@ func Checked(name, kind, text string) (Task, error) {
 	case t.Name == "":
 		return t, wrong("Give the task a short name.", "name is empty")
 	case own:
-		return t, wrong("Use the kind custom with a task text.", "tasks of the kind %s cannot be scheduled: %s", t.Kind, instead)
+		return t, wrong(
+			"Use the kind custom with a task text.", "tasks of the kind %s cannot be scheduled: %s", t.Kind, instead,
+		)
 	case t.Text == "":
 		return t, wrong("Say in task what is to be done then.", "task is empty")
 	}
 	if found := scan.Flag(t.Name + "\n" + t.Text); len(found) > 0 {
-		return t, wrong("Word the task as a plain request.", "the text of the task looks like an attempt to override instructions (%s), so it is not stored",
-			found[0].Rule)
+		return t, wrong(
+			"Word the task as a plain request.",
+			"the text of the task looks like an attempt to override instructions (%s), so it is not stored",
+			found[0].Rule,
+		)
 	}
 	return t, nil
 }

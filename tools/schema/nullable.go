@@ -6,8 +6,8 @@ import (
 )
 
 // allowNull adds null to what a schema says to be nullable. The keyword is OpenAPI's, not JSON Schema's, but many
-// servers write it, and a model that is shown such a schema sends null. It applies to a type and to a list of values, as
-// OpenAPI defines it. doc is changed.
+// servers write it, and a model that is shown such a schema sends null. It applies to a type and to a list of values,
+// as OpenAPI defines it. doc is changed.
 func allowNull(doc any, keys bool) {
 	switch v := doc.(type) {
 	case []any:
@@ -33,7 +33,9 @@ func allowNull(doc any, keys bool) {
 // The keywords whose value is no schema, and those whose value has schemas by names that somebody chose.
 var (
 	valueKeywords = []string{"default", "const", "enum", "example", "examples", "required"}
-	keyedKeywords = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
+	keyedKeywords = []string{
+		"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies",
+	}
 )
 
 // nullable adds null to the types and the values of one schema.

@@ -34,8 +34,8 @@ type Schema struct {
 // Compile compiles a schema as draft 2020-12 unless it says otherwise, or else as draft 7, because older schemas often
 // have no $schema. References to other documents are never followed. It returns nil when there is no schema, when it
 // exceeds the limits of Measure, and when it cannot be compiled (a foreign dialect). Nothing can be checked then, which
-// must not count as an error of a value. A pattern that RE2 does not know, or that is too large, accepts everything. Where a
-// schema says nullable, as OpenAPI does, null is valid.
+// must not count as an error of a value. A pattern that RE2 does not know, or that is too large, accepts everything.
+// Where a schema says nullable, as OpenAPI does, null is valid.
 func Compile(raw json.RawMessage) *Schema {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil || doc == nil {

@@ -175,7 +175,8 @@ func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws strin
 	}
 	notes := r.endRemarks(o)
 	if why := o.tooLittle(ws); run.reading && why.Code != "" {
-		notes = append(notes, "[note] nobody was asked about it: "+why.String()+" Run it in the foreground, so that a person is asked.")
+		notes = append(notes, "[note] nobody was asked about it: "+
+			why.String()+" Run it in the foreground, so that a person is asked.")
 	}
 	done.ExitCode = o.exitCode()
 	switch {
@@ -222,7 +223,8 @@ func (r *Runner) shapeCompletion(ctx context.Context, run *backgroundRun, result
 	return r.opts.Shape(ctx, call, result)
 }
 
-// recordCompletion records the end of a run in the ledger. If the runner has to stop first, the ledger still has the run as begun.
+// recordCompletion records the end of a run in the ledger. If the runner has to stop first, the
+// ledger still has the run as begun.
 func (r *Runner) recordCompletion(ctx context.Context, done Completion) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -265,7 +267,9 @@ func (b *background) reserveRun(run *backgroundRun, most int) error {
 		return tools.Refused(reason.New(reason.ShuttingDown), "Try again in a minute.")
 	}
 	full := func(code reason.Code, runs int) error {
-		return tools.Refused(reason.New(code, fmt.Sprint(runs)), "Wait until one has ended, or run it without background.")
+		return tools.Refused(
+			reason.New(code, fmt.Sprint(runs)), "Wait until one has ended, or run it without background.",
+		)
 	}
 	if len(b.running) >= most {
 		return full(reason.RunsFull, len(b.running))

@@ -10,11 +10,12 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
-// changesOf returns what a command may change: anything in its directory, and what the sandbox lets it reach besides. If its
-// layer is applied instead, that is what the layer changes, and nothing else.
+// changesOf returns what a command may change: anything in its directory, and what the sandbox lets it reach besides.
+// If its layer is applied instead, that is what the layer changes, and nothing else.
 func (r *Runner) changesOf(ctx context.Context, call *tools.Call, in In) (tools.Changes, error) {
 	var c tools.Changes
-	if _, reads := command.ReadsOnly(r.opts.Reader.Read(in.Command).Script); call.Layer == "" && (reads || isReading(call)) && !in.Background {
+	if _, reads := command.ReadsOnly(r.opts.Reader.Read(in.Command).Script); call.Layer == "" &&
+		(reads || isReading(call)) && !in.Background {
 		return c, nil
 	}
 	ws, err := r.workspaceOf(call.Origin)

@@ -15,8 +15,8 @@ func defaultEnvBlocklist() []string {
 	return []string{"ZEPH_", "AWS_", "AZURE_", "GCP_", "GOOGLE_", "OPENAI_", "ANTHROPIC_", "HF_", "HUGGING"}
 }
 
-// jobEnvironment returns the environment of a command: what command.Passed lists of that of the process, without variables
-// on the blocklist and those that look like a credential, and what it needs here. The temporary directory is
+// jobEnvironment returns the environment of a command: what command.Passed lists of that of the process, without
+// variables on the blocklist and those that look like a credential, and what it needs here. The temporary directory is
 // inside the workspace, and so is the home directory of a command that a person approved. Others have one of their own;
 // what they download and build is kept where it would be at home in the workspace.
 func (r *Runner) jobEnvironment(j job) []string {
@@ -43,7 +43,8 @@ func (r *Runner) jobEnvironment(j job) []string {
 		}
 	}
 	set := map[string]string{
-		"HOME": home, "TMPDIR": tmpDir(j.ws), "TAR_OPTIONS": "--no-same-owner", // commands of root must not change owners
+		// commands of root must not change owners
+		"HOME": home, "TMPDIR": tmpDir(j.ws), "TAR_OPTIONS": "--no-same-owner",
 		"PWD": j.ws, "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0",
 		"HISTFILE": "/dev/null",
 	}
@@ -85,8 +86,8 @@ func (r *Runner) withheldNames() []string {
 	return slices.Compact(names)
 }
 
-// programPaths returns the shell program, so that the sandbox can start it from an unusual place too, and the directory of
-// the git that replaces the machine's.
+// programPaths returns the shell program, so that the sandbox can start it from an unusual place too, and the directory
+// of the git that replaces the machine's.
 func (r *Runner) programPaths(j job) []string {
 	var list []string
 	if path, err := filepath.EvalSymlinks(r.shell[0]); err == nil {

@@ -60,7 +60,8 @@ func (r *Runner) gitDir() string {
 	r.neutral.once.Do(func() {
 		dir, err := makeGit(r.opts.SnapshotDir)
 		if err != nil {
-			r.log.Warn().Err(err).Msg("only git that the shell itself starts is kept from running what a repository names")
+			r.log.Warn().Err(err).
+				Msg("only git that the shell itself starts is kept from running what a repository names")
 		}
 		r.neutral.dir = dir
 	})

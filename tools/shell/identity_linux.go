@@ -26,7 +26,8 @@ func identifyFile(info fs.FileInfo) identity {
 		return identity{uid: -1, gid: -1}
 	}
 	return identity{
-		dev: st.Dev, ino: st.Ino, links: uint64(st.Nlink), uid: int(st.Uid), gid: int(st.Gid), //nolint:unconvert // Nlink has another type on arm64
+		//nolint:unconvert // Nlink has another type on arm64
+		dev: st.Dev, ino: st.Ino, links: uint64(st.Nlink), uid: int(st.Uid), gid: int(st.Gid),
 		ctime: st.Ctim.Sec, ns: st.Ctim.Nsec, size: info.Size(), mtimeNanos: info.ModTime().UnixNano(),
 	}
 }
@@ -37,7 +38,8 @@ func (i identity) inodeOnly() identity { return identity{dev: i.dev, ino: i.ino}
 // isUntouched reports whether info is the same file in the same state. The number of its names does not matter.
 func (i identity) isUntouched(info fs.FileInfo) bool {
 	now := identifyFile(info)
-	return i.ino != 0 && now.inodeOnly() == i.inodeOnly() && now.ctime == i.ctime && now.ns == i.ns && now.size == i.size &&
+	return i.ino != 0 && now.inodeOnly() == i.inodeOnly() &&
+		now.ctime == i.ctime && now.ns == i.ns && now.size == i.size &&
 		now.mtimeNanos == i.mtimeNanos
 }
 

@@ -49,8 +49,8 @@ func lookAt(r *command.Reading, dir string) map[string][]string {
 	return found
 }
 
-// expandPattern returns the files that match a pattern of the shell. The bool is false when there are too many, or when the
-// pattern is of a kind that is not supported.
+// expandPattern returns the files that match a pattern of the shell. The bool is false when there are too many, or when
+// the pattern is of a kind that is not supported.
 func expandPattern(pattern string) ([]string, bool) {
 	// Only the last element may be a pattern: otherwise this would be a search of the disk.
 	dir, last := filepath.Dir(pattern), filepath.Base(pattern)

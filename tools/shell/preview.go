@@ -11,8 +11,8 @@ import (
 )
 
 // A preview is a command that runs on a layer above its working directory before a person is asked about it. It has the
-// profile of an approved command, but no network, and nothing besides the layer can be written. The layer is kept; if the
-// person approves, it is applied instead of running the command again.
+// profile of an approved command, but no network, and nothing besides the layer can be written. The layer is kept; if
+// the person approves, it is applied instead of running the command again.
 
 // Limits of a preview.
 const (
@@ -22,11 +22,13 @@ const (
 	previewOutput  = 1500     // characters of these
 )
 
-// previewedCommand returns the command of a call that may be previewed. If it may not, why says so to people; "" = it is no command.
+// previewedCommand returns the command of a call that may be previewed. If it may not, why says so to
+// people; "" = it is no command.
 func previewedCommand(call *tools.Call) (text string, why tools.Unknown, ok bool) {
 	var in In
 	switch {
-	case call.Def.Name != Name, call.Def.Server != "", json.Unmarshal(call.Args, &in) != nil, checkText(in.Command) != nil:
+	case call.Def.Name != Name, call.Def.Server != "",
+		json.Unmarshal(call.Args, &in) != nil, checkText(in.Command) != nil:
 		return "", "", false
 	case call.Def.Outside:
 		return "", tools.UnknownOutside, false
@@ -36,8 +38,8 @@ func previewedCommand(call *tools.Call) (text string, why tools.Unknown, ok bool
 	return in.Command, "", true
 }
 
-// Previewable reports whether a call can be previewed here. If it cannot, why says so to people; "" = there is nothing to say:
-// it is no command, or commands are not to be previewed.
+// Previewable reports whether a call can be previewed here. If it cannot, why says so to people; "" = there is nothing
+// to say: it is no command, or commands are not to be previewed.
 func (r *Runner) Previewable(ctx context.Context, call *tools.Call) (can bool, why tools.Unknown) {
 	if r.opts.PreviewDir == "" {
 		return false, ""
@@ -59,12 +61,17 @@ type recorded struct {
 	Took    time.Duration  `json:"took"`
 }
 
-// recordOutcome returns what is kept of an outcome. Credentials are hidden already, because it is on the disk until somebody
-// decides.
+// recordOutcome returns what is kept of an outcome. Credentials are hidden already, because it is on
+// the disk until somebody decides.
 func (r *Runner) recordOutcome(o *outcome) recorded {
 	hide := r.opts.Redact
 	return recorded{
-		Text: hide(o.text), Stdout: hide(o.stdout), Stderr: hide(o.stderr), Omitted: o.omitted, Status: o.status, Took: o.took,
+		Text:    hide(o.text),
+		Stdout:  hide(o.stdout),
+		Stderr:  hide(o.stderr),
+		Omitted: o.omitted,
+		Status:  o.status,
+		Took:    o.took,
 	}
 }
 

@@ -108,8 +108,13 @@ func (r *Runner) tryOn(ctx context.Context, call *tools.Call, text, ws string, d
 	}
 	most, _ := r.opts.Disk.Room(ctx, ws, previewBytes) // the error is for those who want more
 	o, err := r.executeJob(ctx, job{
-		text: text, ws: ws, timeout: previewTimeout, permit: permit{approved: true, exact: true}, read: r.readableDirs(call.Origin),
-		layer: &sandbox.Overlay{Upper: d.Upper, Work: d.Work, Beside: d.Beside}, most: min(most, previewBytes),
+		text:    text,
+		ws:      ws,
+		timeout: previewTimeout,
+		permit:  permit{approved: true, exact: true},
+		read:    r.readableDirs(call.Origin),
+		layer:   &sandbox.Overlay{Upper: d.Upper, Work: d.Work, Beside: d.Beside},
+		most:    min(most, previewBytes),
 	})
 	if err != nil {
 		return nil, err
@@ -200,7 +205,8 @@ func (r *Runner) applyLayer(ctx context.Context, call *tools.Call, ws string) (*
 		return c.toOutcome(), nil
 	case !errors.Is(err, layer.ErrPartly) && (errors.Is(err, layer.ErrChanged) || errors.Is(err, layer.ErrDamaged)):
 		e := tools.Refused(
-			reason.New(reason.FilesChangedApproved), "Run it again, so that the person is asked about the files as they are now.",
+			reason.New(reason.FilesChangedApproved),
+			"Run it again, so that the person is asked about the files as they are now.",
 		)
 		e.Err = err
 		return nil, e
@@ -243,8 +249,11 @@ func (r *Runner) CompletePreview(ctx context.Context, call *tools.Call) {
 	}
 }
 
-// SweepPreviews completes what was being applied when its process was killed, and removes layers for which keep is false.
-func (r *Runner) SweepPreviews(ctx context.Context, keep func(session, call, digest string, at time.Time) (bool, error)) error {
+// SweepPreviews completes what was being applied when its process was killed, and removes
+// layers for which keep is false.
+func (r *Runner) SweepPreviews(
+	ctx context.Context, keep func(session, call, digest string, at time.Time) (bool, error),
+) error {
 	if r.opts.PreviewDir == "" {
 		return nil
 	}
@@ -272,7 +281,8 @@ func (r *Runner) PreviewsOf(ws string) string {
 // probeAgain is the time after which Previews tries again: a full disk or too many open files pass.
 const probeAgain = 5 * time.Minute
 
-// Previews reports whether commands can run on a layer here. It tries until it succeeds once, at most every five minutes.
+// Previews reports whether commands can run on a layer here. It tries until it succeeds
+// once, at most every five minutes.
 func (r *Runner) Previews(ctx context.Context) bool {
 	if r.opts.PreviewDir == "" || r.opts.Sandbox == SandboxOff || len(r.shell) == 0 {
 		return false

@@ -41,8 +41,13 @@ func (r *Runner) Output(ctx context.Context, call *tools.Call, text string) (*Ou
 		return nil, err
 	}
 	o, err := r.executeJob(ctx, job{
-		text: text, ws: ws, timeout: r.opts.Timeout, progress: call.Progress, permit: permitOf(call), read: r.readableDirs(call.Origin),
-		stream: programStream,
+		text:     text,
+		ws:       ws,
+		timeout:  r.opts.Timeout,
+		progress: call.Progress,
+		permit:   permitOf(call),
+		read:     r.readableDirs(call.Origin),
+		stream:   programStream,
 	})
 	if err != nil {
 		return nil, startFailure(err)

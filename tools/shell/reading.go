@@ -88,14 +88,15 @@ func (o *outcome) wantedBesides(ws string) reason.Reason {
 	return reason.New(wants[verb], strings.Join(names, ", "))
 }
 
-// hushedNote is a note for the model about a reading command that ended with exit code 0 although it was refused something;
-// "" if it was not.
+// hushedNote is a note for the model about a reading command that ended with exit code 0 although it was
+// refused something; "" if it was not.
 func (o *outcome) hushedNote(ws string) string {
 	wanted := o.wantedBesides(ws)
 	if wanted.Code == "" || o.ending != ended || o.status.Signal != "" || o.status.Code != 0 {
 		return ""
 	}
-	return "[note] it ran where nothing can be changed, and " + wanted.String() + ", which was refused. If that is needed, run it " +
+	return "[note] it ran where nothing can be changed, and " +
+		wanted.String() + ", which was refused. If that is needed, run it " +
 		"so that it fails then (set -eo pipefail, no || true), and a person is asked"
 }
 

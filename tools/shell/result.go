@@ -9,7 +9,8 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
-// concludeRun returns the result of a run. If the run could not do its work, the result has a Failure besides the output.
+// concludeRun returns the result of a run. If the run could not do its work, the result
+// has a Failure besides the output.
 func (r *Runner) concludeRun(call *tools.Call, o *outcome, before, after []string) *tools.Result {
 	code := o.exitCode()
 	if o.ending != ended && o.ending != flooded { // the signal was ours; the failure says why
@@ -56,7 +57,8 @@ func (r *Runner) runError(o *outcome, code *int) *tools.Error {
 	case o.ending == filled:
 		// Not the category of a call that was refused before it ran: nobody may take this for "nothing happened".
 		return &tools.Error{
-			Category: tools.PermanentFailure, Message: "the command was stopped while it ran, and may have done a part of its work: " + o.full.Message,
+			Category:   tools.PermanentFailure,
+			Message:    "the command was stopped while it ran, and may have done a part of its work: " + o.full.Message,
 			Suggestion: o.full.Suggestion,
 		}
 	case o.ending == cancelled:
@@ -65,7 +67,8 @@ func (r *Runner) runError(o *outcome, code *int) *tools.Error {
 		return &tools.Error{
 			Category: tools.PermanentFailure,
 			Message: "[outcome unknown] The command was running when its supervisor was killed from outside, " +
-				"as happens when the machine runs out of memory. It was ended; it may have done all of its work, or a part, or nothing.",
+				"as happens when the machine runs out of memory. It was ended; it may have done all of its work, or " +
+				"a part, or nothing.",
 			Suggestion: "Look at what is there before you decide to run it again.",
 		}
 	case code != nil && *code == 126:

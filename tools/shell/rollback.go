@@ -306,8 +306,8 @@ func (s *snapshot) fillFile(f *os.File, e *entry, path string) error {
 	return s.setAttributes(e, path)
 }
 
-// setAttributes sets owner, mode and time of path to those of e. We remain the owner if we are not permitted to give files
-// away.
+// setAttributes sets owner, mode and time of path to those of e. We remain the owner if we are
+// not permitted to give files away.
 func (s *snapshot) setAttributes(e *entry, path string) error {
 	if info, err := s.root.Lstat(path); err == nil {
 		if now := identifyFile(info); now.uid != e.id.uid || now.gid != e.id.gid {

@@ -51,7 +51,12 @@ type permit struct {
 
 // permitOf returns the permit of a call.
 func permitOf(call *tools.Call) permit {
-	return permit{bared: wasBared(call), reading: isReading(call), approved: call.Trail.Approved(), exact: isExact(call)}
+	return permit{
+		bared:    wasBared(call),
+		reading:  isReading(call),
+		approved: call.Trail.Approved(),
+		exact:    isExact(call),
+	}
 }
 
 // job is one run.
@@ -81,8 +86,8 @@ type outcome struct {
 	took   time.Duration
 }
 
-// needsRollback reports whether a transaction has to be rolled back: after exit code 2 or above or a listed code, a signal, a
-// timeout or a cancellation.
+// needsRollback reports whether a transaction has to be rolled back: after exit code 2 or above or a listed code, a
+// signal, a timeout or a cancellation.
 func (o *outcome) needsRollback(codes []int) bool {
 	if o.ending != ended || o.status.Signal != "" || o.status.Hit != "" {
 		return true
@@ -276,8 +281,8 @@ func (r *Runner) watchOutput(show func(string), done <-chan struct{}, c *capture
 	}
 }
 
-// drainReaders waits for the readers for a limited time, because a process that escaped may hold a pipe open forever. It
-// closes the files.
+// drainReaders waits for the readers for a limited time, because a process that escaped may hold a pipe
+// open forever. It closes the files.
 func drainReaders(readers *sync.WaitGroup, files ...*os.File) (held bool) {
 	done := make(chan struct{})
 	var waiter sync.WaitGroup
@@ -373,7 +378,8 @@ func (r *Runner) readableDirs(o tools.Origin) []string {
 	return r.opts.Readable(o)
 }
 
-// wasBared reports whether a call was allowed without a question because the kernel hides from it what it must not read.
+// wasBared reports whether a call was allowed without a question because the kernel hides
+// from it what it must not read.
 func wasBared(call *tools.Call) bool { return call.Trail != nil && call.Trail.Bared }
 
 // isExact reports whether a person approved exactly this call.

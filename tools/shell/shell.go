@@ -62,8 +62,8 @@ type Options struct {
 	AllowedPaths []string // readable and writable in addition to the workspace
 	// readable and executable in addition to the system's directories, such as a toolchain in a home directory
 	ReadPaths []string
-	// Readable returns further directories that the commands of a conversation may read and execute from: its skills. It
-	// is asked before each command; nil = none.
+	// Readable returns further directories that the commands of a conversation may read and execute from: its skills.
+	// It is asked before each command; nil = none.
 	Readable func(tools.Origin) []string
 	// DeniedPaths cannot be reached even inside the workspace and AllowedPaths: the config file, the data directory.
 	// See sandbox.Spec.Deny. A rollback does not touch them. A path that does not exist when a command starts is
@@ -80,8 +80,8 @@ type Options struct {
 	Unasked bool
 	// shared with the policy, so that a command is parsed only once; nil = it is parsed each time
 	Reader *command.Reader
-	// prefixes of names; nil = defaultEnvBlocklist. Of the rest, commands get what command.Passed lists and what does not
-	// look like a credential
+	// prefixes of names; nil = defaultEnvBlocklist. Of the rest, commands get what command.Passed lists and what
+	// does not look like a credential
 	EnvBlocklist []string
 	Environ      func() []string // nil = os.Environ
 	// MaxCapture is how many bytes of a command's output are kept: all of a shorter output, the first and the last half
@@ -98,11 +98,12 @@ type Options struct {
 	// for copies and long output while a command runs; "" = the system's directory for temporary files
 	SnapshotDir string
 
-	// PreviewDir is where layers of previewed commands are kept; see Runner.Preview. No command may reach it. "" = nothing
-	// is previewed.
+	// PreviewDir is where layers of previewed commands are kept; see Runner.Preview. No command may reach
+	// it. "" = nothing is previewed.
 	PreviewDir string
 
-	MaxBackgroundRuns int           // of everybody; one person leaves a fourth, at least one; 0 = defaultMaxBackgroundRuns, negative = none
+	// of everybody; one person leaves a fourth, at least one; 0 = defaultMaxBackgroundRuns, negative = none
+	MaxBackgroundRuns int
 	BackgroundTimeout time.Duration // 0 = defaultBackgroundTimeout
 	Ledger            Ledger        // records background runs; nil = in memory, and their ends are not reported
 
@@ -173,7 +174,8 @@ func New(o Options) (tools.Tool, *Runner, error) {
 	r := &Runner{opts: o, log: o.Log}
 	r.findShell()
 	if names := r.withheldNames(); len(names) > 0 {
-		r.log.Info().Strs("names", names).Msg("commands do not get these variables: they are not on the list of what programs need, or may hold credentials")
+		r.log.Info().Strs("names", names).Msg("commands do not get these variables: they are not on the list of what " +
+			"programs need, or may hold credentials")
 	}
 	r.bg.initOnce()
 	r.openPreviews()
@@ -287,7 +289,9 @@ func (r *Runner) writableNote() string {
 
 func (r *Runner) toolDescription() string {
 	var b strings.Builder
-	b.WriteString("Execute a bash command in the working directory of this conversation, which keeps its files between calls. ")
+	b.WriteString(
+		"Execute a bash command in the working directory of this conversation, which keeps its files between calls. ",
+	)
 	b.WriteString(r.writableNote())
 	fmt.Fprintf(&b, "Standard input is empty; it has %s, then it is stopped. ", r.opts.Timeout)
 	switch r.opts.Network {
@@ -302,15 +306,17 @@ func (r *Runner) toolDescription() string {
 			"if that is too little for it, a person is asked, and it runs again. ")
 	}
 	if r.opts.MaxBackgroundRuns > 0 {
-		fmt.Fprintf(&b,
-			"With background=true it returns at once and may run %s; its output comes with a later message. ", r.opts.BackgroundTimeout)
+		fmt.Fprintf(
+			&b, "With background=true it returns at once and may run %s; its output comes with a later message. ",
+			r.opts.BackgroundTimeout,
+		)
 	}
 	b.WriteString("Lines of standard error begin with [stderr].")
 	return b.String()
 }
 
-// describeCall returns what the policy and a person check. The paths are absolute words and targets of redirections in the
-// text.
+// describeCall returns what the policy and a person check. The paths are absolute words and
+// targets of redirections in the text.
 func (r *Runner) describeCall(_ context.Context, call *tools.Call, in In) (tools.Subject, error) {
 	if err := checkText(in.Command); err != nil {
 		return tools.Subject{}, err
@@ -374,7 +380,8 @@ func checkText(text string) error {
 	return nil
 }
 
-// checkPossible returns why a command cannot run here even if it is approved. What is never permitted is the policy's decision.
+// checkPossible returns why a command cannot run here even if it is approved. What is never
+// permitted is the policy's decision.
 func (r *Runner) checkPossible(ctx context.Context, _ *tools.Call, in In) error {
 	if err := checkText(in.Command); err != nil {
 		return err

@@ -48,7 +48,8 @@ func (s *spool) writeBytes(b []byte) {
 // ringSize returns the size of the end that is kept, in bytes.
 func (s *spool) ringSize() int64 { return s.max - s.max/2 }
 
-// positionOf returns where the byte at a place of the text is stored behind front: in the first half, or in the ring after it.
+// positionOf returns where the byte at a place of the text is stored behind front: in the first
+// half, or in the ring after it.
 func (s *spool) positionOf(place int64) (offset, run int64) {
 	half := s.max / 2
 	if place < half {
@@ -117,8 +118,8 @@ func (s *spool) close() {
 	}
 }
 
-// keptText returns what was kept, with a note where something is missing, and the number of missing bytes. It fails when
-// the file cannot be read.
+// keptText returns what was kept, with a note where something is missing, and the number of missing bytes. It
+// fails when the file cannot be read.
 func (s *spool) keptText() (text string, missing int64, err error) {
 	kept := min(s.total, s.max)
 	all := make([]byte, kept)

@@ -33,8 +33,8 @@ type transaction struct {
 	warnings []string
 }
 
-// beginTransaction takes the snapshot, unless the command only reads. Transactional runs in one workspace are serialised, so that
-// none rolls back, or is blamed for, the changes of another.
+// beginTransaction takes the snapshot, unless the command only reads. Transactional runs in one workspace are
+// serialised, so that none rolls back, or is blamed for, the changes of another.
 func (r *Runner) beginTransaction(ctx context.Context, call *tools.Call, text, ws string) (*transaction, error) {
 	tx := &transaction{r: r}
 	if !r.opts.Transactional || isReading(call) {
@@ -62,7 +62,8 @@ func (r *Runner) beginTransaction(ctx context.Context, call *tools.Call, text, w
 	case r.opts.SnapshotRequired:
 		tx.close()
 		return nil, &tools.Error{
-			Category: tools.PermanentFailure, Message: "the command was not run: " + snapshotReason(err) + ": " + r.lostFeature(),
+			Category:   tools.PermanentFailure,
+			Message:    "the command was not run: " + snapshotReason(err) + ": " + r.lostFeature(),
 			Err:        err,
 			Suggestion: "Remove what is not needed from the working directory, or tell the user.",
 		}
@@ -103,8 +104,8 @@ func (t *transaction) close() {
 	}
 }
 
-// compareAfter compares the workspace with the snapshot if the run failed, even if the call was cancelled. With auto_rollback
-// it rolls the run back; otherwise it reports what the run left behind.
+// compareAfter compares the workspace with the snapshot if the run failed, even if the call was cancelled. With
+// auto_rollback it rolls the run back; otherwise it reports what the run left behind.
 func (t *transaction) compareAfter(call *tools.Call, o *outcome) []string {
 	if t.snap == nil || !o.needsRollback(t.r.opts.AutoRollbackExitCodes) {
 		return nil

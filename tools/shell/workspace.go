@@ -61,8 +61,8 @@ func tmpDir(ws string) string {
 	return dir
 }
 
-// barredPaths returns the denied paths that exist. It leaves out programs that a command in ws cannot change: commands may
-// run those.
+// barredPaths returns the denied paths that exist. It leaves out programs that a command in ws cannot
+// change: commands may run those.
 func (r *Runner) barredPaths(ws string) []string {
 	var list []string
 	for _, d := range r.opts.DeniedPaths {

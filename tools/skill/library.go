@@ -261,7 +261,10 @@ func Find(roots []string) (skills []*Skill, problems []*Problem) {
 		}
 		for _, dir := range dirs {
 			if len(skills) == maxSkills {
-				problems = append(problems, &Problem{Path: root, Text: fmt.Sprintf("there are more than %d skills; the rest is left out", maxSkills)})
+				problems = append(problems, &Problem{
+					Path: root,
+					Text: fmt.Sprintf("there are more than %d skills; the rest is left out", maxSkills),
+				})
 				break
 			}
 			s, _, p := read(dir)
@@ -290,7 +293,10 @@ func folders(root string) (dirs []string, p *Problem) {
 	}
 	list, err := os.ReadDir(root)
 	if err != nil {
-		return nil, &Problem{Path: root, Text: "cannot be read: " + plain(err) + "; make the folder, or correct skills.paths"}
+		return nil, &Problem{
+			Path: root,
+			Text: "cannot be read: " + plain(err) + "; make the folder, or correct skills.paths",
+		}
 	}
 	for _, e := range list {
 		dir := filepath.Join(root, e.Name())

@@ -43,7 +43,9 @@ func parse(path string, data []byte) (*text, *Problem) {
 	case !closed:
 		return fail(1, "the front matter does not end; put a line %s below it", fence)
 	case len(matter) > maxMatter:
-		return fail(1, "the front matter has %d bytes; use at most %d, and put the rest below it", len(matter), maxMatter)
+		return fail(
+			1, "the front matter has %d bytes; use at most %d, and put the rest below it", len(matter), maxMatter,
+		)
 	}
 	t := &text{}
 	if p := t.read(path, matter); p != nil {
@@ -162,7 +164,12 @@ func (t *text) field(key, value *yaml.Node) error {
 	case "metadata":
 		return t.metadata(value)
 	default:
-		t.unknown = append(t.unknown, Finding{Kind: Unknown, File: Document, Line: key.Line + 1, What: brief(key.Value, 80)})
+		t.unknown = append(t.unknown, Finding{
+			Kind: Unknown,
+			File: Document,
+			Line: key.Line + 1,
+			What: brief(key.Value, 80),
+		})
 		return nil
 	}
 }

@@ -1,6 +1,6 @@
 // Package skill reads skills in the open Agent Skills format (agentskills.io): a folder with a file SKILL.md, which
-// begins with YAML front matter (name, description and others) and goes on with instructions for a model, and with other
-// files: scripts, references, templates.
+// begins with YAML front matter (name, description and others) and goes on with instructions for a model, and with
+// other files: scripts, references, templates.
 //
 // A skill is foreign text that a model is to follow, so nothing of it is used before a person has accepted exactly what
 // the folder holds. A folder that changes afterwards is a different skill: it has to be accepted again. What the front

@@ -116,7 +116,11 @@ func (l *Library) find(o tools.Origin, name string) (Entry, error) {
 	if i := slices.IndexFunc(usable, func(e Entry) bool { return e.Name == name }); i >= 0 {
 		return usable[i], nil
 	}
-	e := &tools.Error{Category: tools.InvalidParameters, Mistake: true, Message: fmt.Sprintf("There is no skill %.80q here.", name)}
+	e := &tools.Error{
+		Category: tools.InvalidParameters,
+		Mistake:  true,
+		Message:  fmt.Sprintf("There is no skill %.80q here.", name),
+	}
 	all, _ := l.Entries()
 	names := make([]string, len(usable))
 	for i := range usable {
@@ -145,7 +149,9 @@ func (s *Skill) instructions(state State) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Skill %s, in the folder %s\n", s.Name, s.Dir)
 	if state == ReadOnly {
-		b.WriteString("It was accepted for reading only: in this turn, tools that change or send anything are denied.\n")
+		b.WriteString(
+			"It was accepted for reading only: in this turn, tools that change or send anything are denied.\n",
+		)
 	}
 	if len(s.Files) > 1 {
 		b.WriteString("Commands can read and run its files there, and change none of them:\n")
@@ -168,14 +174,21 @@ func (s *Skill) instructions(state State) string {
 // open returns a file of the skill. Only what was just read, and is what was accepted, is found.
 func (s *Skill) open(name string, contents map[string][]byte) (string, error) {
 	if filepath.IsAbs(name) || leaves(name) {
-		return "", tools.Errorf(tools.InvalidParameters, "file %.80q is outside of the skill's folder; name a file in it", name)
+		return "", tools.Errorf(
+			tools.InvalidParameters, "file %.80q is outside of the skill's folder; name a file in it", name,
+		)
 	}
 	data, ok := contents[filepath.ToSlash(filepath.Clean(name))]
 	switch {
 	case !ok:
-		return "", tools.Errorf(tools.InvalidParameters, "the skill %s has no file %.80q; load it without file to see which it has", s.Name, name)
+		return "", tools.Errorf(
+			tools.InvalidParameters, "the skill %s has no file %.80q; load it without file to see which it has",
+			s.Name, name,
+		)
 	case !utf8.Valid(data):
-		return "", tools.Errorf(tools.InvalidParameters, "file %.80q is not a text; use a command that can read it", name)
+		return "", tools.Errorf(
+			tools.InvalidParameters, "file %.80q is not a text; use a command that can read it", name,
+		)
 	}
 	return string(data), nil
 }

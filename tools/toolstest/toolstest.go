@@ -24,7 +24,11 @@ func (f Decide) Decide(r policy.Request) policy.Decision { return f(r) }
 // Always returns a policy that decides the same for every call.
 func Always(e policy.Effect) Decide {
 	return func(policy.Request) policy.Decision {
-		return policy.Decision{Effect: e, Rule: "test: " + string(e), Reason: reason.Plain("The test says " + string(e) + ".")}
+		return policy.Decision{
+			Effect: e,
+			Rule:   "test: " + string(e),
+			Reason: reason.Plain("The test says " + string(e) + "."),
+		}
 	}
 }
 

@@ -90,8 +90,8 @@ func (h *home) acquire() error {
 	return nil
 }
 
-// leave gives the lock back. Closing alone would not: a command that is being started has a copy of the descriptor until
-// its program runs, and the lock belongs to all copies.
+// leave gives the lock back. Closing alone would not: a command that is being started has a copy of the descriptor
+// until its program runs, and the lock belongs to all copies.
 func (h *home) leave() {
 	_ = unix.Flock(int(h.lock.Fd()), unix.LOCK_UN)
 	_ = h.lock.Close() // nothing was written to it

@@ -53,7 +53,8 @@ type identity struct {
 }
 
 func identify(st *unix.Stat_t) identity {
-	return identity{uint64(st.Dev), st.Ino, st.Size, st.Mtim, st.Ctim} //nolint:unconvert // its type differs between systems
+	//nolint:unconvert // its type differs between systems
+	return identity{uint64(st.Dev), st.Ino, st.Size, st.Mtim, st.Ctim}
 }
 
 // freshFor is longer than the resolution of the kernel's file times: a file that was changed so recently may be changed

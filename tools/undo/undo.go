@@ -1,9 +1,9 @@
 // Package undo keeps what calls of tools change in files, so that the changes of a turn can be put back.
 //
-// Before a call that may change files runs, the state of these files is stored; after it, what has changed. Contents are
-// stored once, under their SHA-256, apart for each workspace. All of it is in files, written before what it is about
-// happens, so that nothing is lost if the process is killed, and any process that shares the directory can put back
-// what another one has kept.
+// Before a call that may change files runs, the state of these files is stored; after it, what has changed. Contents
+// are stored once, under their SHA-256, apart for each workspace. All of it is in files, written before what it is
+// about happens, so that nothing is lost if the process is killed, and any process that shares the directory can put
+// back what another one has kept.
 //
 //	DIR/WORKSPACE/lock              held while anything below is read or written, never while a tool runs
 //	DIR/WORKSPACE/objects/ab/abcd…  contents
@@ -40,8 +40,8 @@ type Options struct {
 	Own func(tools.Origin) (string, error)
 	// Workspace returns the name of the directory for a conversation; "" = nothing is kept for it.
 	Workspace func(tools.Origin) string
-	// Live reports whether a command of the conversation runs in the background. What a call changes in a whole directory
-	// cannot be told from what that command changes then. nil = none ever does.
+	// Live reports whether a command of the conversation runs in the background. What a call changes in a whole
+	// directory cannot be told from what that command changes then. nil = none ever does.
 	Live func(tools.Origin) bool
 	// Room returns how many of so many bytes may be stored in Dir; nil = all.
 	Room   func(ctx context.Context, want int64) int64
@@ -113,7 +113,8 @@ func Key(turn string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Middleware is the stage that keeps what a call changes. It comes right before the tool runs, so once for each attempt.
+// Middleware is the stage that keeps what a call changes. It comes right before the tool
+// runs, so once for each attempt.
 func (s *Store) Middleware(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		k := s.begin(ctx, call)
@@ -221,7 +222,8 @@ func (s *Store) settle(ctx context.Context, k *kept) {
 		home.leave()
 	}
 	if err != nil {
-		s.o.Log.Error().Err(err).Str("call", k.open.Call).Msg("what a call has changed is not recorded; it cannot be undone")
+		s.o.Log.Error().Err(err).Str("call", k.open.Call).
+			Msg("what a call has changed is not recorded; it cannot be undone")
 	}
 }
 

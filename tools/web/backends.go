@@ -14,12 +14,21 @@ import (
 // backends are the services that web_search can ask, by name.
 func backends() map[string]backend {
 	return map[string]backend{
-		SearXNG: {request: askSearXNG, read: readSearXNG, refused: "SearXNG must have json among search.formats in its settings."},
+		SearXNG: {
+			request: askSearXNG,
+			read:    readSearXNG,
+			refused: "SearXNG must have json among search.formats in its settings.",
+		},
 		Brave: {
 			vendor: "https://api.search.brave.com/res/v1/web/search", request: askBrave, read: readBrave,
 			refused: "web_search.api_key may be wrong.",
 		},
-		Tavily: {vendor: "https://api.tavily.com/search", request: askTavily, read: readTavily, refused: "web_search.api_key may be wrong."},
+		Tavily: {
+			vendor:  "https://api.tavily.com/search",
+			request: askTavily,
+			read:    readTavily,
+			refused: "web_search.api_key may be wrong.",
+		},
 	}
 }
 
@@ -92,8 +101,12 @@ func readBrave(data []byte) ([]found, error) {
 
 // askTavily: Tavily API, Search.
 func askTavily(base *url.URL, key, query string, most int) (string, *url.URL, http.Header, []byte) {
-	body, _ := json.Marshal(map[string]any{"query": query, "max_results": most, "search_depth": "basic"}) // texts and numbers: cannot fail
-	return http.MethodPost, base, http.Header{"Authorization": {"Bearer " + key}, "Content-Type": {"application/json"}}, body
+	// texts and numbers: cannot fail
+	body, _ := json.Marshal(map[string]any{"query": query, "max_results": most, "search_depth": "basic"})
+	return http.MethodPost, base, http.Header{
+		"Authorization": {"Bearer " + key},
+		"Content-Type":  {"application/json"},
+	}, body
 }
 
 func readTavily(data []byte) ([]found, error) {

@@ -42,7 +42,8 @@ func affordable(selector string, doc *html.Node) error {
 		return nil
 	}
 	return tools.Errorf(tools.InvalidParameters,
-		"select: this selector is too complicated for so large a page; use a shorter one, with > instead of spaces and without ~ and :has")
+		"select: this selector is too complicated for so large a page; use a shorter one, with > instead of spaces "+
+			"and without ~ and :has")
 }
 
 // cost returns an upper bound for the steps of matching one element: a combinator tries every ancestor or sibling for

@@ -23,7 +23,8 @@ func refused(err error) *tools.Error {
 	if e, ok := errors.AsType[*netrule.Error](err); ok {
 		why = e.Reason
 	}
-	e := tools.Refused(why, "Do not try the same address in another form. Use another public https page, or tell the user what you could not read.")
+	e := tools.Refused(why, "Do not try the same address in another form. Use another public https page, or tell the "+
+		"user what you could not read.")
 	e.Err = err
 	return e
 }

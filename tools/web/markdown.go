@@ -26,7 +26,8 @@ const (
 )
 
 // clutter selects elements that are not part of a page's text.
-const clutter = "nav, svg, math, canvas, iframe, frame, object, embed, audio, video, map, select, datalist, input, textarea, link, meta, title"
+const clutter = "nav, svg, math, canvas, iframe, frame, object, embed, audio, video, map, select, datalist, input, " +
+	"textarea, link, meta, title"
 
 // lineEnds matches blanks at the end of lines, which the converter leaves in lists and quotations.
 var lineEnds = regexp.MustCompile(`[ \t]+\n`)

@@ -42,8 +42,8 @@ type GuardOptions struct {
 	// Own is the directory of the bot's own files.
 	Own string
 
-	// Beside returns a directory whose files count as those of a workspace, and which may not exist; "" = none. nil = no
-	// workspace has one.
+	// Beside returns a directory whose files count as those of a workspace, and which may not exist; "" =
+	// none. nil = no workspace has one.
 	Beside func(workspace string) string
 
 	// Free returns how many bytes are free for us at a path, and the size of the disk; nil asks the system.
@@ -53,8 +53,8 @@ type GuardOptions struct {
 	Now  func() time.Time // nil = time.Now
 }
 
-// Guard prevents tools from filling the disk: it limits what a session can store, and keeps space free for the bot's own
-// files. It is safe for concurrent use; a nil one limits nothing.
+// Guard prevents tools from filling the disk: it limits what a session can store, and keeps space free for the bot's
+// own files. It is safe for concurrent use; a nil one limits nothing.
 //
 // Measuring a workspace means walking it, which is expensive. It is only done when the limit may have been reached,
 // that is, when the size at the last walk plus the space that the disk has lost since then exceeds the limit.
@@ -131,8 +131,8 @@ func (g *Guard) Room(ctx context.Context, path string, want int64) (int64, error
 	return room, full
 }
 
-// spareSpace returns how many bytes can be written before a reserve is used: on the disk of path and, if it is the same one,
-// on the disk of the bot's own files.
+// spareSpace returns how many bytes can be written before a reserve is used: on the disk of path and, if it is the same
+// one, on the disk of the bot's own files.
 func (g *Guard) spareSpace(path string) (room, reserve int64, err error) {
 	const plenty = 1 << 62
 	if g.o.Reserve <= 0 {
@@ -156,9 +156,11 @@ func (g *Guard) workspaceOf(path string) string {
 	return filepath.Join(g.o.Root, name)
 }
 
-// measureWorkspace returns the size of a workspace, and how long the measurement took. As long as the workspace cannot have
-// exceeded the limit, the result is an upper bound that costs nothing.
-func (g *Guard) measureWorkspace(ctx context.Context, ws string, limit int64) (bytes int64, cost time.Duration, err error) {
+// measureWorkspace returns the size of a workspace, and how long the measurement took. As long as the workspace cannot
+// have exceeded the limit, the result is an upper bound that costs nothing.
+func (g *Guard) measureWorkspace(
+	ctx context.Context, ws string, limit int64,
+) (bytes int64, cost time.Duration, err error) {
 	now := g.o.Now()
 	left, _, err := g.o.Free(ws)
 	if err != nil {
@@ -207,7 +209,8 @@ func (g *Guard) besideWorkspace(ws string) string {
 // quotaFull returns the error for a full workspace.
 func (g *Guard) quotaFull() *tools.Error {
 	return tools.Refused(
-		reason.New(reason.SpaceUsedUp, FormatSize(g.o.MaxBytes)), "Delete files that are no longer needed, or write less.",
+		reason.New(reason.SpaceUsedUp, FormatSize(g.o.MaxBytes)),
+		"Delete files that are no longer needed, or write less.",
 	)
 }
 

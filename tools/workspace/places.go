@@ -17,10 +17,12 @@ type Places struct {
 	here      bool
 }
 
-// NewPlaces reads a list of allowed paths. An empty list means the working directory of the conversation. A list replaces it,
-// unless one of its entries is "." (here). workspace returns the working directory; path makes an entry absolute. The
-// error names an entry that does not exist.
-func NewPlaces(list []string, here string, workspace func(tools.Origin) (string, error), path func(string) string) (Places, error) {
+// NewPlaces reads a list of allowed paths. An empty list means the working directory of the conversation. A list
+// replaces it, unless one of its entries is "." (here). workspace returns the working directory; path makes an entry
+// absolute. The error names an entry that does not exist.
+func NewPlaces(
+	list []string, here string, workspace func(tools.Origin) (string, error), path func(string) string,
+) (Places, error) {
 	s := Places{workspace: workspace, here: len(list) == 0}
 	for _, entry := range list {
 		if entry == here {

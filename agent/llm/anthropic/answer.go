@@ -160,8 +160,8 @@ func (a *answer) fitText(text string) string {
 	return part
 }
 
-// makeResponse returns the whole answer. Thinking is attached to the use that it led to, because the vendor wants it back at
-// its place.
+// makeResponse returns the whole answer. Thinking is attached to the use that it led to, because the
+// vendor wants it back at its place.
 func (a *answer) makeResponse() *llm.Response {
 	res := &llm.Response{Stop: a.stopReason(), Model: a.model, Usage: llm.Usage{
 		Input: int(a.usage.fresh + a.usage.written + a.usage.read), CachedInput: int(a.usage.read),
@@ -186,7 +186,11 @@ func (a *answer) makeResponse() *llm.Response {
 				id = "use_" + rand.Text()
 			}
 			seen[id] = true
-			use := llm.ToolUse{ID: id, Name: a.names.Decode(textcall.CleanName(b.name)), Args: json.RawMessage(b.args.String())}
+			use := llm.ToolUse{
+				ID:   id,
+				Name: a.names.Decode(textcall.CleanName(b.name)),
+				Args: json.RawMessage(b.args.String()),
+			}
 			if len(use.Args) == 0 {
 				use.Args = json.RawMessage("{}")
 			}
@@ -206,7 +210,11 @@ func (a *answer) makeResponse() *llm.Response {
 	if len(res.Uses) == 0 && res.Stop != llm.StopRefusal { // calls in the text count if the server has found none
 		res.Unmade = a.said.Unmade
 		for _, c := range a.said.Calls {
-			res.Uses = append(res.Uses, llm.ToolUse{ID: "use_" + rand.Text(), Name: c.Name, Args: a.names.DecodeArgs(c.Name, c.Args)})
+			res.Uses = append(res.Uses, llm.ToolUse{
+				ID:   "use_" + rand.Text(),
+				Name: c.Name,
+				Args: a.names.DecodeArgs(c.Name, c.Args),
+			})
 		}
 	}
 	if len(res.Uses) > 0 && res.Stop == llm.StopEnd {

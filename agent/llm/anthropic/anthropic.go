@@ -45,8 +45,8 @@ type Options struct {
 	// Idle is how long the server may be silent, before the first piece of an answer and between any two. 0 = no limit.
 	Idle   time.Duration
 	Tariff cost.Tariff // of Model; the zero value = it costs nothing
-	// Dialect is what the server accepts, before anything is learnt of it; the zero value = an unknown server, which gets
-	// what all of them take.
+	// Dialect is what the server accepts, before anything is learnt of it; the zero value = an unknown server,
+	// which gets what all of them take.
 	Dialect dialect.Dialect
 	// Memory keeps what is learnt of the server; nil = as long as the Provider lives.
 	Memory dialect.Memory
@@ -96,14 +96,25 @@ func New(o Options) (*Provider, error) {
 	}
 	p := &Provider{o: o, host: u.Host, client: wire.NewClient(o.HTTPClient), rules: mediaRules(&o)}
 	p.forms = negotiate.New(negotiate.Options{
-		Provider: o.Name, Model: o.Model, Dialect: o.Dialect, Memory: o.Memory, Learner: o.Learner, Rules: &p.rules, Ask: p.askForm, FixedWire: true,
-		Native: o.Native, Clean: o.Key.Clean, Refused: o.Refused, Now: o.Now, Log: o.Log,
+		Provider:  o.Name,
+		Model:     o.Model,
+		Dialect:   o.Dialect,
+		Memory:    o.Memory,
+		Learner:   o.Learner,
+		Rules:     &p.rules,
+		Ask:       p.askForm,
+		FixedWire: true,
+		Native:    o.Native,
+		Clean:     o.Key.Clean,
+		Refused:   o.Refused,
+		Now:       o.Now,
+		Log:       o.Log,
 	})
 	return p, nil
 }
 
-// mediaRules returns the API's limits (Messages API, November 2026): pictures of at most 5 MB in base64, PDF in requests of
-// at most 32 MB.
+// mediaRules returns the API's limits (Messages API, November 2026): pictures of at most 5 MB in base64,
+// PDF in requests of at most 32 MB.
 func mediaRules(o *Options) media.Rules {
 	accepts := media.OfModel(o.Model)
 	if o.Accepts != nil {
@@ -177,7 +188,12 @@ func (p *Provider) askForm(
 	names, tools := list.Names, list.Text
 	req = list.Noted(req)
 	speech := &textcall.Options{
-		Tools: req.Tools, Opened: form.Dialect.Traits.OpensThought, Text: onDelta, Thought: req.OnThought, Void: req.OnReset, Decode: names.Decode,
+		Tools:   req.Tools,
+		Opened:  form.Dialect.Traits.OpensThought,
+		Text:    onDelta,
+		Thought: req.OnThought,
+		Void:    req.OnReset,
+		Decode:  names.Decode,
 	}
 	if len(speech.Tools) == 0 {
 		speech.Tools = req.TextTools
@@ -201,7 +217,12 @@ func (p *Provider) askForm(
 		if x.refusal {
 			said := a.words.Finish(true)
 			return &llm.Response{
-				Text: said.Text, Thoughts: said.Thoughts, Stop: llm.StopRefusal, Filtered: said.Text != "", Provider: p.o.Name, Model: p.o.Model,
+				Text:     said.Text,
+				Thoughts: said.Thoughts,
+				Stop:     llm.StopRefusal,
+				Filtered: said.Text != "",
+				Provider: p.o.Name,
+				Model:    p.o.Model,
 			}, nil, nil
 		}
 		if x.complaint == nil || a.words.Shown() {
@@ -258,7 +279,8 @@ func (p *Provider) runExchange(ctx context.Context, x *exchange, body []byte, a 
 	return nil
 }
 
-// costOf returns what a call costs. The vendor counts what is read from its cache, written into it and read afresh apart.
+// costOf returns what a call costs. The vendor counts what is read from its cache, written
+// into it and read afresh apart.
 func (p *Provider) costOf(u usage) float64 {
 	all := llm.Usage{Input: int(u.fresh + u.written + u.read), CachedInput: int(u.read), Output: int(u.output)}
 	return p.o.Tariff.Cost(p.o.Now(), all, int(u.written))

@@ -122,8 +122,17 @@ func (p *Provider) complaintError(x *exchange, c *complaint.Complaint, streamed 
 	}
 	text := cmp.Or(p.o.Key.Clean(c.Text()), http.StatusText(x.status))
 	return &llm.Error{
-		Kind: c.Kind(), Provider: p.o.Name, Status: cmp.Or(c.Status, x.status), RetryAfter: c.RetryAfter, Streamed: streamed,
-		Window: limit, Size: size, Budget: c.Quota(), Unexplained: c.Unexplained(), Answer: c.Affordable(), Err: errors.New(text),
+		Kind:        c.Kind(),
+		Provider:    p.o.Name,
+		Status:      cmp.Or(c.Status, x.status),
+		RetryAfter:  c.RetryAfter,
+		Streamed:    streamed,
+		Window:      limit,
+		Size:        size,
+		Budget:      c.Quota(),
+		Unexplained: c.Unexplained(),
+		Answer:      c.Affordable(),
+		Err:         errors.New(text),
 	}
 }
 
@@ -134,10 +143,16 @@ func (p *Provider) elsewhereError(x *exchange, c *complaint.Complaint) error {
 
 // misdirectedError is the error of an address at which no model server with this API answers, as text says.
 func (p *Provider) misdirectedError(x *exchange, text string) error {
-	return &llm.Error{Kind: llm.WrongAddress, Provider: p.o.Name, Status: x.status, Err: errors.New(p.o.Key.Clean(text))}
+	return &llm.Error{
+		Kind:     llm.WrongAddress,
+		Provider: p.o.Name,
+		Status:   x.status,
+		Err:      errors.New(p.o.Key.Clean(text)),
+	}
 }
 
-// unansweredError is the error of an answer with a status of success that has no end. begun: something of an answer has come.
+// unansweredError is the error of an answer with a status of success that has no end. begun:
+// something of an answer has come.
 func (p *Provider) unansweredError(x *exchange, begun bool) error {
 	const words = "stream ended without a stop_reason"
 	s := x.events
@@ -156,5 +171,11 @@ func (p *Provider) unansweredError(x *exchange, begun bool) error {
 			return p.elsewhereError(x, &c)
 		}
 	}
-	return &llm.Error{Kind: llm.Truncated, Status: x.status, Unexplained: true, Blank: true, Err: errors.New(words + ": the answer has nothing in it")}
+	return &llm.Error{
+		Kind:        llm.Truncated,
+		Status:      x.status,
+		Unexplained: true,
+		Blank:       true,
+		Err:         errors.New(words + ": the answer has nothing in it"),
+	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
-// makeRequest builds a request. Its order is the vendor's cache order: tools, system, messages. Two markers tell the cache
-// how far to store: the end of the system prompt (tools and system stay the same throughout a conversation), and the
-// end of the messages (the next call begins with them).
+// makeRequest builds a request. Its order is the vendor's cache order: tools, system, messages. Two markers tell the
+// cache how far to store: the end of the system prompt (tools and system stay the same throughout a conversation), and
+// the end of the messages (the next call begins with them).
 func (p *Provider) makeRequest(req *llm.Request, names *wire.Names, tools []byte, contents *media.Contents) *request {
 	out := &request{
 		Model: p.o.Model, MaxTokens: p.o.MaxTokens, Tools: standIn(tools),
@@ -34,8 +34,8 @@ func (p *Provider) makeRequest(req *llm.Request, names *wire.Names, tools []byte
 // hasPrompt reports whether a request has a system prompt.
 func hasPrompt(req *llm.Request) bool { return strings.TrimSpace(req.System) != "" }
 
-// encodeTools returns the tools of a request in the vendor's form, which is computed once for each list. Without a system
-// prompt, the last tool carries the cache marker.
+// encodeTools returns the tools of a request in the vendor's form, which is computed once for each list. Without a
+// system prompt, the last tool carries the cache marker.
 func (p *Provider) encodeTools(req *llm.Request, form *negotiate.Form) (*wire.ToolList, error) {
 	box := &form.Boxes[1]
 	if hasPrompt(req) {
@@ -58,8 +58,8 @@ func listTools(tools []wire.Tool, marked bool) []tool {
 	return out
 }
 
-// makeMessages converts a conversation that has the form of history.Rules. Results become blocks of the user's message that follows, and adjacent messages
-// of one role are merged.
+// makeMessages converts a conversation that has the form of history.Rules. Results become blocks of the user's message
+// that follows, and adjacent messages of one role are merged.
 func (p *Provider) makeMessages(list []llm.Message, names *wire.Names, contents *media.Contents) []message {
 	out := []message{}
 	add := func(role string, parts ...part) {
@@ -111,7 +111,12 @@ func (p *Provider) makeAssistant(m *llm.Message, names *wire.Names) []part {
 			blocks = append(blocks, textPart(m.Text))
 		}
 		blocks = appendThoughts(blocks, from.Later)
-		blocks = append(blocks, part{Type: partUse, ID: u.ID, Name: names.Encode(u.Name), Input: names.EncodeArgs(u.Name, u.Args)})
+		blocks = append(blocks, part{
+			Type:  partUse,
+			ID:    u.ID,
+			Name:  names.Encode(u.Name),
+			Input: names.EncodeArgs(u.Name, u.Args),
+		})
 	}
 	if len(blocks) == 0 {
 		blocks = append(blocks, textPart(visibleText(m.Text, "(empty)")))
@@ -119,8 +124,8 @@ func (p *Provider) makeAssistant(m *llm.Message, names *wire.Names) []part {
 	return blocks
 }
 
-// originOf reads what belongs to a use, if this host and this model gave it: the vendor checks the signatures of thinking.
-// What versions before kept does not name the model; it goes to its host.
+// originOf reads what belongs to a use, if this host and this model gave it: the vendor checks the signatures of
+// thinking. What versions before kept does not name the model; it goes to its host.
 func (p *Provider) originOf(extra json.RawMessage) origin {
 	if len(extra) == 0 { // before from is allocated: most calls have none
 		return origin{}

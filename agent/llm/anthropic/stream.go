@@ -48,8 +48,8 @@ func (s *stream) keepStray(data []byte, plain bool) {
 
 func newStream(body io.Reader) *stream { return &stream{in: bufio.NewReader(body)} }
 
-// nextEvent returns the next event, or io.EOF at the end. Events without data are skipped. An event that lacks the final
-// empty line counts if its data is complete.
+// nextEvent returns the next event, or io.EOF at the end. Events without data are skipped. An event that lacks the
+// final empty line counts if its data is complete.
 func (s *stream) nextEvent() (*event, error) {
 	if !s.begun {
 		s.begun = true
@@ -131,7 +131,8 @@ func (s *stream) readMessage() error {
 		StopReason string            `json:"stop_reason"`
 		Error      json.RawMessage   `json:"error"`
 	}
-	if _, broken := errors.AsType[*json.SyntaxError](json.Unmarshal(data, &head)); broken && json.NewDecoder(bytes.NewReader(data)).Decode(&head) == nil {
+	if _, broken := errors.AsType[*json.SyntaxError](json.Unmarshal(data, &head)); broken &&
+		json.NewDecoder(bytes.NewReader(data)).Decode(&head) == nil {
 		s.keepStray(data, true) // lines of JSON
 		return io.EOF
 	}
@@ -146,7 +147,8 @@ func (s *stream) readMessage() error {
 		return streamError{data}
 	}
 	s.heard = true
-	if _, hidden := complaint.Hidden(data, time.Time{}); hidden || head.Type == "error" || wire.ReportsFailure(head.Error) {
+	if _, hidden := complaint.Hidden(data, time.Time{}); hidden ||
+		head.Type == "error" || wire.ReportsFailure(head.Error) {
 		return streamError{data}
 	}
 	start := &event{Type: "message_start"}

@@ -105,8 +105,8 @@ func standIn(tools []byte) []any {
 // standInJSON is the encoding of standIn. It cannot occur earlier in a request, because quotes are escaped in strings.
 const standInJSON = `"tools":[0]`
 
-// encodeWith encodes a request with tools that are encoded already. Schemas and arguments keep every character: nothing is
-// escaped for HTML.
+// encodeWith encodes a request with tools that are encoded already. Schemas and arguments keep every
+// character: nothing is escaped for HTML.
 func (r *request) encodeWith(tools []byte) ([]byte, error) {
 	data, err := llm.PlainJSON(r)
 	if err != nil || tools == nil {

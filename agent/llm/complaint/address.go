@@ -12,8 +12,8 @@ import (
 // MaxStray is how much of an answer that is none is kept for Stray and Foreign, in bytes.
 const MaxStray = 8 << 10
 
-// Stray reads the beginning of an answer with a status of success in which no answer was found. known reports whether it
-// says what failed, in words, with a code or with a status of its own; else it is nothing that a model server says.
+// Stray reads the beginning of an answer with a status of success in which no answer was found. known reports whether
+// it says what failed, in words, with a code or with a status of its own; else it is nothing that a model server says.
 func Stray(header http.Header, head []byte, now time.Time) (c Complaint, known bool) {
 	c = Read(http.StatusOK, header, head, now)
 	if c.Page {
@@ -48,14 +48,24 @@ func (c *Complaint) Elsewhere(address, base string, status int, header http.Head
 	if c.Message != "" {
 		said += fmt.Sprintf(": %q", c.Message[:cutRunes(c.Message, maxWord)])
 	}
-	check := fmt.Sprintf("check base_url, which is %s: its path, such as /v1, may be missing or wrong, or a proxy or a login page is in between", base)
+	check := fmt.Sprintf("check base_url, which is %s: its path, such as /v1, may be missing or wrong, or a proxy or "+
+		"a login page is in between", base)
 	switch {
 	case status >= 300 && status < 400:
-		return fmt.Sprintf("%s redirects to %s (%s); set base_url, which is %s, to the final address", address, redirectTarget(address, header), said, base)
+		return fmt.Sprintf(
+			"%s redirects to %s (%s); set base_url, which is %s, to the final address",
+			address, redirectTarget(address, header), said, base,
+		)
 	case c.blocksAddress(status):
-		return fmt.Sprintf("a gateway before %s lets this machine not through (%s); ask who runs it, or check base_url, which is %s", address, said, base)
+		return fmt.Sprintf(
+			"a gateway before %s lets this machine not through (%s); ask who runs it, or check base_url, which is %s",
+			address, said, base,
+		)
 	case status == http.StatusProxyAuthRequired:
-		return fmt.Sprintf("a proxy on the way to %s wants a login (%s); check the proxy's variables, such as HTTPS_PROXY", address, said)
+		return fmt.Sprintf(
+			"a proxy on the way to %s wants a login (%s); check the proxy's variables, such as HTTPS_PROXY",
+			address, said,
+		)
 	case c.Page:
 		return fmt.Sprintf("%s answers with a web page instead of a model's answer (%s); %s", address, said, check)
 	default:
@@ -90,14 +100,17 @@ func Plain(u *url.URL) string {
 
 // ofModels are statuses that a model server uses also behind a gateway that writes pages of its own.
 var ofModels = []int{
-	http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusRequestTimeout, http.StatusConflict, http.StatusRequestEntityTooLarge,
-	http.StatusTooEarly, http.StatusTooManyRequests, http.StatusUnavailableForLegalReasons,
+	http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusRequestTimeout, http.StatusConflict,
+	http.StatusRequestEntityTooLarge, http.StatusTooEarly, http.StatusTooManyRequests,
+	http.StatusUnavailableForLegalReasons,
 }
 
-// fromElsewhere reports whether the answer comes from something else than a model server, by what is known without its words.
+// fromElsewhere reports whether the answer comes from something else than a model server, by
+// what is known without its words.
 func (c *Complaint) fromElsewhere() bool {
 	switch {
-	case c.Status >= 300 && c.Status < 400, c.Status == http.StatusProxyAuthRequired, c.Status == http.StatusMethodNotAllowed:
+	case c.Status >= 300 && c.Status < 400, c.Status == http.StatusProxyAuthRequired,
+		c.Status == http.StatusMethodNotAllowed:
 		return true
 	case c.Page:
 		return c.Status < 500 && !slices.Contains(ofModels, c.Status) || c.Status == http.StatusNotImplemented

@@ -39,18 +39,19 @@ const MaxRetryAfter = 24 * time.Hour
 // Complaint is a server's description of a failure. The zero value says nothing. A Complaint is not changed after Read,
 // so it is safe for concurrent use.
 type Complaint struct {
-	// Status is the HTTP status. Within a stream, or in an answer with status 2xx, it is the one that the complaint names;
-	// 0 = none.
+	// Status is the HTTP status. Within a stream, or in an answer with status 2xx, it is the one that
+	// the complaint names; 0 = none.
 	Status  int
 	Message string // the server's words, at most 4 KiB; "" if it said nothing
 	Type    string // the first identifier of a class of errors, e.g. "invalid_request_error"
 	Code    string // the first code that is not an HTTP status; some servers put a sentence here
 	Param   string // the part of the request, as the server names it; the first of Places
-	// Places are all names of parts of the request, in the order in which they were found, each once: those of fields such as param, loc and field,
-	// whose elements are joined by dots, and paths within the words, such as tools[2].function.parameters.
+	// Places are all names of parts of the request, in the order in which they were found, each once: those of
+	// fields such as param, loc and field, whose elements are joined by dots, and paths within the words, such
+	// as tools[2].function.parameters.
 	Places []string
-	// RetryAfter is how long the server asks to wait, in headers, fields or words, at most MaxRetryAfter; 0 = it does not
-	// say.
+	// RetryAfter is how long the server asks to wait, in headers, fields or words, at most
+	// MaxRetryAfter; 0 = it does not say.
 	RetryAfter time.Duration
 	// Failed is what the model wrote if the server refuses that as a malformed call (Groq's failed_generation).
 	Failed string
@@ -165,29 +166,41 @@ func (r *reader) readText(text string, depth int) {
 // The fields that are read, in this order. Vendors are named where only one is known to use a field.
 var (
 	innerFields = []string{ // objects, lists or texts that are read like the whole
-		"error", "errors", "base_resp" /* MiniMax */, "message", "msg", "status_msg", "error_message", "error_msg", "errormessage", "errmsg",
-		"error_description", "detail", "details", "description", "title", "metadata" /* OpenRouter */, "raw", "innererror", "inner_error",
+		"error", "errors", "base_resp" /* MiniMax */, "message", "msg",
+		"status_msg", "error_message", "error_msg", "errormessage", "errmsg",
+		"error_description", "detail", "details", "description", "title",
+		"metadata" /* OpenRouter */, "raw", "innererror", "inner_error",
 		"cause", "body", "violations", "fieldviolations" /* Gemini */, "data", "response", "output", "issues", /* Zod */
 		"validation", /* celebrate */
 	}
 	// problemFields are lists of objects with the name of a part of the request and what is wrong with it (RFC 7807).
-	problemFields = []string{"invalid_params", "invalid-params", "invalidparams", "invalid_parameters", "invalidparameters", "invalid_fields", "field_errors", "fielderrors"}
-	codeFields    = []string{
-		"code", "status_code", "error_code", "errorcode", "errcode", "err_code", "reason", "quotaid", "quotametric", "limit_source", "limit_type",
-		"internal_code", "provider_code",
+	problemFields = []string{
+		"invalid_params", "invalid-params", "invalidparams", "invalid_parameters", "invalidparameters",
+		"invalid_fields", "field_errors", "fielderrors",
+	}
+	codeFields = []string{
+		"code", "status_code", "error_code", "errorcode", "errcode", "err_code", "reason", "quotaid", "quotametric",
+		"limit_source", "limit_type", "internal_code", "provider_code",
 	}
 	typeFields  = []string{"type", "error_type", "status", "name", "__type"}
 	placeFields = []string{
-		"param", "loc", "field", "location", "pointer", "instancepath", "path", "parameter", "parameter_name", "param_name", "field_name", "fieldname",
+		"param", "loc", "field", "location", "pointer", "instancepath", "path",
+		"parameter", "parameter_name", "param_name", "field_name", "fieldname",
 		"property", "property_name", "propertyname", "attribute", "argument", "additionalproperty", /* Ajv */
 	}
-	waitFields  = []string{"retrydelay", "retry_delay", "retry_after", "retryafter", "retry_after_seconds", "retry_after_ms", "next_flush_time"}
-	limitFields = []string{"n_ctx", "context_length", "max_context_length", "context_window", "max_model_len", "max_input_tokens", "max_prompt_tokens"}
-	sizeFields  = []string{"n_prompt_tokens", "prompt_tokens", "input_tokens", "requested_tokens", "n_tokens"}
+	waitFields = []string{
+		"retrydelay", "retry_delay", "retry_after", "retryafter", "retry_after_seconds", "retry_after_ms",
+		"next_flush_time",
+	}
+	limitFields = []string{
+		"n_ctx", "context_length", "max_context_length", "context_window", "max_model_len", "max_input_tokens",
+		"max_prompt_tokens",
+	}
+	sizeFields = []string{"n_prompt_tokens", "prompt_tokens", "input_tokens", "requested_tokens", "n_tokens"}
 )
 
-// readValue collects what a decoded value says. origin is "base_resp" within MiniMax's field of that name, whose numbers mean
-// other things than the same numbers of other vendors.
+// readValue collects what a decoded value says. origin is "base_resp" within MiniMax's field of that name, whose
+// numbers mean other things than the same numbers of other vendors.
 func (r *reader) readValue(value any, origin string, depth int) {
 	if r.nodes++; r.nodes > maxNodes || depth > maxDepth {
 		return
@@ -282,8 +295,8 @@ func (r *reader) readProblems(value any, depth int) {
 	}
 }
 
-// readNamed reads objects whose fields are the parts of the request that are wrong, each with its complaints: of Rails and
-// ASP.NET within errors, of Django's REST framework at the top, where each has a list of texts.
+// readNamed reads objects whose fields are the parts of the request that are wrong, each with its complaints: of Rails
+// and ASP.NET within errors, of Django's REST framework at the top, where each has a list of texts.
 func (r *reader) readNamed(fields map[string]any, depth int) {
 	errors, within := fields["errors"].(map[string]any)
 	if within {
@@ -293,7 +306,8 @@ func (r *reader) readNamed(fields map[string]any, depth int) {
 		if !within && (slices.Contains(innerFields, name) || !isComplaint(fields[name])) {
 			continue
 		}
-		if within && slices.Contains(innerFields, name) && scalarText(fields[name]) != "" { // a complaint as such, read before
+		// a complaint as such, read before
+		if within && slices.Contains(innerFields, name) && scalarText(fields[name]) != "" {
 			continue
 		}
 		r.readAbout(name, fields[name], depth+1)
@@ -364,7 +378,9 @@ func (r *reader) noteCode(code, origin string) {
 // noteClass notes a type. What has no letters is a number that says nothing; "error" says nothing either.
 func (r *reader) noteClass(word string) {
 	word = shortWord(word)
-	if lower := strings.ToLower(word); lower == "error" || !strings.ContainsFunc(lower, func(c rune) bool { return c >= 'a' && c <= 'z' }) ||
+	if lower := strings.ToLower(word); lower == "error" || !strings.ContainsFunc(lower, func(c rune) bool {
+		return c >= 'a' && c <= 'z'
+	}) ||
 		strings.HasPrefix(lower, "type.googleapis.com") {
 		return
 	}
@@ -393,7 +409,8 @@ func (r *reader) notePlace(place string) {
 
 // paths match parts of a request within words: tools[2].function.parameters, tools.5.custom.input_schema,
 // toolConfig.tools.3.member.toolSpec.name, messages[1].tool_calls[0].id.
-var paths = regexp.MustCompile(`\b(?:body|request|tools|toolConfig|messages|input|functions|contents|generation_config|generationConfig)(?:\[\d+\]|\.[A-Za-z0-9_]+)+`)
+var paths = regexp.MustCompile(`\b(?:body|request|tools|toolConfig|messages|input|functions|contents|` +
+	`generation_config|generationConfig)(?:\[\d+\]|\.[A-Za-z0-9_]+)+`)
 
 // finishFields completes the fields that are made of others.
 func (r *reader) finishFields() {
@@ -419,8 +436,8 @@ func (r *reader) finishFields() {
 
 var bracketed = regexp.MustCompile(`\(([12]\d{3})\)\s*$`)
 
-// decodePrefix reads a JSON value as far as it goes: of one that is cut or has too much in it, the beginning. nil = nothing.
-// Names of fields are in lower case.
+// decodePrefix reads a JSON value as far as it goes: of one that is cut or has too much in it, the beginning. nil =
+// nothing. Names of fields are in lower case.
 func decodePrefix(data []byte) any {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -611,9 +628,15 @@ func waitOf(name, value string, now time.Time) time.Duration {
 }
 
 var (
-	waitWords = regexp.MustCompile(`(?:again|retry|retrying|wait|waiting|available|resets?)\b[^0-9.;]{0,24}((?:\d+(?:\.\d+)?\s*(?:milliseconds?|ms|minutes?|mins?|m|seconds?|secs?|s|hours?|hrs?|h|days?|d)\b,?\s*(?:and\s+)?|\d+(?:\.\d+)?(?:ms|m|h|d|s))+)`)
-	waitParts = regexp.MustCompile(`(\d+(?:\.\d+)?)\s*(milliseconds?|ms|minutes?|mins?|m|seconds?|secs?|s|hours?|hrs?|h|days?|d)`)
-	waitHan   = regexp.MustCompile(`(\d+)\s*(秒|分钟|小时)(?:后|之后)`)
+	waitWords = regexp.MustCompile(
+		`(?:again|retry|retrying|wait|waiting|available|resets?)\b[^0-9.;]{0,24}((?:\d+(?:\.\d+)?\s*(?:milliseconds?|` +
+			`ms|minutes?|mins?|m|seconds?|secs?|s|hours?|hrs?|h|days?|d)\b,?\s*(?:and\s+)?|` +
+			`\d+(?:\.\d+)?(?:ms|m|h|d|s))+)`,
+	)
+	waitParts = regexp.MustCompile(
+		`(\d+(?:\.\d+)?)\s*(milliseconds?|ms|minutes?|mins?|m|seconds?|secs?|s|hours?|hrs?|h|days?|d)`,
+	)
+	waitHan = regexp.MustCompile(`(\d+)\s*(秒|分钟|小时)(?:后|之后)`)
 )
 
 // waitInWords finds "try again in 1m2.5s", "retry after 30 seconds" and "20秒后重试"; 0 = nothing is said.

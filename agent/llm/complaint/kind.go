@@ -106,8 +106,8 @@ func ofStatus(status int) llm.Kind {
 	return llm.Invalid
 }
 
-// Unexplained reports whether a request is rejected (4xx) without any known word or code that says why, and without a name
-// of its part: the cause can be anything, its length included.
+// Unexplained reports whether a request is rejected (4xx) without any known word or code that says why, and without a
+// name of its part: the cause can be anything, its length included.
 func (c *Complaint) Unexplained() bool {
 	return c.Status >= 400 && c.Status < 500 && len(c.Places) == 0 && c.Kind() == llm.Invalid && c.matchingKind() == ""
 }

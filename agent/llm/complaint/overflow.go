@@ -75,8 +75,16 @@ var tables = sync.OnceValue(func() *table {
 		panic(fmt.Sprintf("patterns.json: %v", err)) //nolint:forbidigo // a constant of the program; tests read it
 	}
 	t := &table{
-		never: unionOf(p.Never), rate: unionOf(p.Rate), quota: unionOf(p.Quota), codes: unionOf(p.Codes), strong: unionOf(p.Strong),
-		thing: unionOf(p.Thing), excess: unionOf(p.Excess), measure: unionOf(p.Measure), other: unionOf(p.Other), unlike: unionOf(p.Unlike),
+		never:   unionOf(p.Never),
+		rate:    unionOf(p.Rate),
+		quota:   unionOf(p.Quota),
+		codes:   unionOf(p.Codes),
+		strong:  unionOf(p.Strong),
+		thing:   unionOf(p.Thing),
+		excess:  unionOf(p.Excess),
+		measure: unionOf(p.Measure),
+		other:   unionOf(p.Other),
+		unlike:  unionOf(p.Unlike),
 	}
 	for _, r := range p.Numbers {
 		t.numbers = append(t.numbers, regexp.MustCompile("(?s)"+expandNumbers(r.Match)))
@@ -108,8 +116,8 @@ func expandNumbers(match string) string {
 }
 
 // Overflow reports whether the request was refused because it is too long for the model. limit is how many tokens the
-// model takes and size how many it was sent, as the server counts them; 0 = it did not say. If Quota reports true, limit
-// is not the model's window.
+// model takes and size how many it was sent, as the server counts them; 0 = it did not say. If Quota reports true,
+// limit is not the model's window.
 func (c *Complaint) Overflow() (limit, size int, over bool) {
 	t := tables()
 	if c.Page || c.words == "" && len(c.codes) == 0 {
@@ -129,8 +137,9 @@ func (c *Complaint) Overflow() (limit, size int, over bool) {
 	return limit, size, true
 }
 
-// Quota reports whether the request alone is larger than a budget of tokens per time (Groq's 413, OpenAI's 429): waiting
-// never helps, a shorter request does. Overflow then returns the budget, which counts the tokens reserved for the answer.
+// Quota reports whether the request alone is larger than a budget of tokens per time (Groq's 413, OpenAI's
+// 429): waiting never helps, a shorter request does. Overflow then returns the budget, which counts the
+// tokens reserved for the answer.
 func (c *Complaint) Quota() bool {
 	t := tables()
 	if !c.aboutRate(t) || !t.quota.MatchString(c.words) {
@@ -156,7 +165,8 @@ func (c *Complaint) tooLong(t *table) bool {
 	switch {
 	case c.hasCode(t.codes), c.Status == http.StatusRequestEntityTooLarge:
 		return true
-	case c.Status == http.StatusUnauthorized || c.Status == http.StatusPaymentRequired || c.Status == http.StatusTooManyRequests:
+	case c.Status == http.StatusUnauthorized ||
+		c.Status == http.StatusPaymentRequired || c.Status == http.StatusTooManyRequests:
 		return t.strong.MatchString(c.words) && c.Status == http.StatusTooManyRequests
 	case c.Has("array_above_max_length") && slices.Contains([]string{"messages", "input", "contents"}, c.Param):
 		return true
@@ -191,8 +201,8 @@ func (c *Complaint) aboutSetting(t *table, sentence string) bool {
 	return t.other.MatchString(sentence) && !input.MatchString(sentence)
 }
 
-// readNumbers returns how much the model takes and was sent: from fields, from the wordings that are known, or from what
-// stands around each number; 0 = not said.
+// readNumbers returns how much the model takes and was sent: from fields, from the wordings that are known, or from
+// what stands around each number; 0 = not said.
 func (c *Complaint) readNumbers(t *table) (limit, size int) {
 	limit, size = plausibleTokens(c.limit), plausibleTokens(c.size)
 	if limit > 0 && size > 0 {
@@ -246,12 +256,22 @@ func plausibleTokens(n int) int {
 }
 
 var (
-	number    = regexp.MustCompile(`\d+`)
-	limitCue  = regexp.MustCompile(`max(?:imum)?|limit(?:ed)?|allow(?:s|ed)?|at most|up to|capacity|supports?|window|n_ctx|<=?|less than|fewer than|(?:longer|larger|greater|more|bigger|higher) than|only|exceed(?:s|ed|ing)?|>=?|最大|上限|限制|超过|超出`)
-	sizeCue   = regexp.MustCompile(`request(?:ed)?|contains?|\bhas\b|\bhave\b|\bgot\b|given|resulted in|too long|current|your|\bsent\b|used|total|n_keep|prompt|input|count|received|actual|was|were|实际|当前|输入`)
-	limitNext = regexp.MustCompile(`^(?: tokens?)?[ (-]*(?:token )?(?:max|limit|allowed|context|window|is the (?:max|limit))`)
-	sizeNext  = regexp.MustCompile(`^(?: tokens?)? ?(?:>|(?:is|are|was|were) (?:too|sent|given|requested|longer|larger|more)|requested|in (?:the|your) (?:messages|prompt)|exceeds?|input|of input|of text|does not|do not|doesn't|超过|超出)`)
-	unitNext  = regexp.MustCompile(`^[ -]*(?:bytes?|kb|mb|gb|ki?b|mi?b|characters?|chars?|ms|seconds?|secs?|s\b|minutes?|words?|images?|pages?|requests?|messages?|%|字节|字符|秒)`)
+	number   = regexp.MustCompile(`\d+`)
+	limitCue = regexp.MustCompile(
+		`max(?:imum)?|limit(?:ed)?|allow(?:s|ed)?|at most|up to|capacity|supports?|window|n_ctx|<=?|less than|fewer ` +
+			`than|(?:longer|larger|greater|more|bigger|higher) than|only|exceed(?:s|ed|ing)?|>=?|最大|上限|限制|超过|超出`,
+	)
+	sizeCue = regexp.MustCompile(`request(?:ed)?|contains?|\bhas\b|\bhave\b|\bgot\b|given|resulted in|too long|` +
+		`current|your|\bsent\b|used|total|n_keep|prompt|input|count|received|actual|was|were|实际|当前|输入`)
+	limitNext = regexp.MustCompile(
+		`^(?: tokens?)?[ (-]*(?:token )?(?:max|limit|allowed|context|window|is the (?:max|limit))`,
+	)
+	sizeNext = regexp.MustCompile(
+		`^(?: tokens?)? ?(?:>|(?:is|are|was|were) (?:too|sent|given|requested|longer|larger|more)|requested|in ` +
+			`(?:the|your) (?:messages|prompt)|exceeds?|input|of input|of text|does not|do not|doesn't|超过|超出)`,
+	)
+	unitNext = regexp.MustCompile(`^[ -]*(?:bytes?|kb|mb|gb|ki?b|mi?b|characters?|chars?|ms|seconds?|secs?|s\b|` +
+		`minutes?|words?|images?|pages?|requests?|messages?|%|字节|字符|秒)`)
 	nameNext  = regexp.MustCompile(`^(?:[a-z_:/]|-[a-su-z0-9]|\.\d)`)
 	nameLast  = regexp.MustCompile(`(?:[a-z0-9_/:@#-]|\d\.)$`)
 	notTokens = regexp.MustCompile(`(?:\bby|status|code|error|http|line|version|v)[ :#=(]*$`)
@@ -259,8 +279,8 @@ var (
 )
 
 // aroundNumbers finds the limit and the size of an unknown wording. What is closest before a number, or directly
-// after it, says what it is. Of two numbers that nothing describes, the smaller one is the limit, because the request is
-// too long.
+// after it, says what it is. Of two numbers that nothing describes, the smaller one is the limit,
+// because the request is too long.
 func aroundNumbers(words string) (limit, size int) {
 	last := 0
 	var plain []int
@@ -268,8 +288,10 @@ func aroundNumbers(words string) (limit, size int) {
 		n, err := strconv.Atoi(words[at[0]:at[1]])
 		before, after := words[max(last, at[0]-48):at[0]], words[at[1]:min(len(words), at[1]+32)]
 		last = at[1]
-		if err != nil || plausibleTokens(n) == 0 || unitNext.MatchString(after) || nameNext.MatchString(after) || nameLast.MatchString(before) ||
-			notTokens.MatchString(before) || strings.HasSuffix(before, "(") && onlyCode.MatchString(after) && n >= 1000 && n < 3000 {
+		if err != nil || plausibleTokens(n) == 0 || unitNext.MatchString(after) ||
+			nameNext.MatchString(after) || nameLast.MatchString(before) ||
+			notTokens.MatchString(before) ||
+			strings.HasSuffix(before, "(") && onlyCode.MatchString(after) && n >= 1000 && n < 3000 {
 			continue
 		}
 		if !slices.Contains(plain, n) {

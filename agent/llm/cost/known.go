@@ -5,8 +5,8 @@ import "sync"
 // modelAt is a model at the server of an address.
 type modelAt struct{ base, name string }
 
-// answers keeps what the tables say of the models that were asked for: a question reads both tables, which are not kept in
-// memory, and a turn asks several times for the same few models. Safe for concurrent use.
+// answers keeps what the tables say of the models that were asked for: a question reads both tables, which are not kept
+// in memory, and a turn asks several times for the same few models. Safe for concurrent use.
 type answers[V any] struct {
 	mu    sync.Mutex
 	known map[modelAt]V

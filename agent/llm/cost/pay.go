@@ -26,8 +26,8 @@ type Amount struct {
 
 // Payer is the budget of somebody, usually of a turn. Safe for concurrent use.
 type Payer interface {
-	// Reserve sets an amount aside under a key. A refusal is a *Denied. The reservation ends with Settle, or by itself if
-	// the process dies.
+	// Reserve sets an amount aside under a key. A refusal is a *Denied. The reservation ends with Settle, or
+	// by itself if the process dies.
 	Reserve(ctx context.Context, key string, most Amount) error
 	// Settle replaces the reservation by what the call has cost, and makes that durable.
 	Settle(ctx context.Context, key string, used Amount) error
@@ -82,8 +82,9 @@ func PayerOf(ctx context.Context) (Payer, bool) {
 	return p, ok
 }
 
-// Book makes the payer of a context pay for an attempt that has ended in a way that nobody knows the cost of: the most that
-// it may have been. A *Denied says that it cannot, and then nothing more may be attempted. Without a payer it does nothing.
+// Book makes the payer of a context pay for an attempt that has ended in a way that nobody knows the cost of:
+// the most that it may have been. A *Denied says that it cannot, and then nothing more may be attempted.
+// Without a payer it does nothing.
 func Book(ctx context.Context, most llm.Usage) error {
 	p, ok := PayerOf(ctx)
 	if !ok {

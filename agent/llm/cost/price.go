@@ -24,10 +24,15 @@ type Tariff struct {
 	rates []Rate // in the order of the table: the last one that applies at a moment holds
 }
 
-// FixedTariff is a tariff of prices of a million tokens, in USD: of those that the model reads, reads from the vendor's cache,
-// is charged for writing into that cache, and writes.
+// FixedTariff is a tariff of prices of a million tokens, in USD: of those that the model reads, reads from the vendor's
+// cache, is charged for writing into that cache, and writes.
 func FixedTariff(input, cached, written, output float64) Tariff {
-	return Tariff{rates: []Rate{{Input: flatSteps(input), Cached: flatSteps(cached), Written: flatSteps(written), Output: flatSteps(output)}}}
+	return Tariff{rates: []Rate{{
+		Input:   flatSteps(input),
+		Cached:  flatSteps(cached),
+		Written: flatSteps(written),
+		Output:  flatSteps(output),
+	}}}
 }
 
 // Rate are prices of a time, in USD for a million tokens, or for a minute of a recording or a request. A nil price is
@@ -162,12 +167,14 @@ type Sizes struct {
 	Output int // the longest answer
 }
 
-// TariffOf returns what a model costs at the server of an address, by the names that they have there. The address of an unknown
-// server may be anything: then the model is looked for by its name alone. ok is false when nobody knows the price, also
-// of a name that only resembles a known one.
+// TariffOf returns what a model costs at the server of an address, by the names that they have there. The address of an
+// unknown server may be anything: then the model is looked for by its name alone. ok is false when nobody knows the
+// price, also of a name that only resembles a known one.
 func TariffOf(base, model string) (t Tariff, ok bool) {
 	found := tariffs.of(modelAt{base, model}, func() *Tariff {
-		r := findRow(base, model, func(r *row) bool { return r.hasRate(func(p *ratesJSON) bool { return p.In != nil && p.Out != nil }) })
+		r := findRow(base, model, func(r *row) bool {
+			return r.hasRate(func(p *ratesJSON) bool { return p.In != nil && p.Out != nil })
+		})
 		if t, ok := r.readTariff(); ok {
 			return &t
 		}
@@ -193,7 +200,9 @@ func TranscriptionPrice(base, model string, now time.Time) (usd float64, ok bool
 
 // EmbeddingPrice returns the price of a million tokens of texts that are embedded at a moment, as Of does.
 func EmbeddingPrice(base, model string, now time.Time) (usd float64, ok bool) {
-	t, ok := findRow(base, model, func(r *row) bool { return r.hasRate(func(p *ratesJSON) bool { return p.In != nil }) }).readTariff()
+	t, ok := findRow(base, model, func(r *row) bool {
+		return r.hasRate(func(p *ratesJSON) bool { return p.In != nil })
+	}).readTariff()
 	rate := t.At(now)
 	if !ok || rate.Input == nil {
 		return 0, false

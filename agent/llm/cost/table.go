@@ -102,7 +102,8 @@ func parseClock(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("time of a price: %w", err)
 	}
 	t = t.UTC()
-	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute + time.Duration(t.Second())*time.Second, nil
+	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute +
+		time.Duration(t.Second())*time.Second, nil
 }
 
 // rule says which names are meant, as genai-prices writes it: one of its fields is set. Names are in lower case.
@@ -266,8 +267,8 @@ func (b *priceBook) providerOf(base, model string) *provider {
 	return nil
 }
 
-// findModel returns the row of a model of a provider that has what is wanted. Providers that have the models of others at
-// their prices are followed.
+// findModel returns the row of a model of a provider that has what is wanted. Providers that have the models of
+// others at their prices are followed.
 func (b *priceBook) findModel(p *provider, model string, wanted func(*row) bool) (*row, error) {
 	for _, name := range spellingsOf(model) {
 		r, err := b.findSpelled(p, name, wanted, 0)

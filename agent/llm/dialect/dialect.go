@@ -1,6 +1,6 @@
-// Package dialect knows what servers with the same API accept of it. Such servers differ in what they refuse: schemas of
-// tools, parameters, orders of messages. A Dialect describes one of them as data (dialects.json, one row a server, each
-// with its sources); the adapters read it and know no vendor by name.
+// Package dialect knows what servers with the same API accept of it. Such servers differ in what they refuse: schemas
+// of tools, parameters, orders of messages. A Dialect describes one of them as data (dialects.json, one row a server,
+// each with its sources); the adapters read it and know no vendor by name.
 //
 // What a server takes beyond its row is found out by package negotiate and added with Dialect.With.
 package dialect
@@ -17,14 +17,15 @@ import (
 	"unicode"
 )
 
-// Dialect is what a server accepts. The zero value is the safest: what every known server takes. Dialects are shared and
-// must not be changed.
+// Dialect is what a server accepts. The zero value is the safest: what every known server takes. Dialects are
+// shared and must not be changed.
 type Dialect struct {
 	Name    string   `json:"name"`     // of the preset, such as "openai"
 	Also    []string `json:"also"`     // what people call it too: the vendor or a model of it
 	Title   string   `json:"title"`    // for people
 	BaseURL string   `json:"base_url"` // "" = the person has to say it
-	Hosts   []string `json:"hosts"`    // patterns (path.Match) of hosts, or of hosts with ports, by which the server of an address is recognised
+	// patterns (path.Match) of hosts, or of hosts with ports, by which the server of an address is recognised
+	Hosts []string `json:"hosts"`
 	// Port is where a local server usually listens; 0 = it is no local server.
 	Port int `json:"port"`
 	// Signs tell a local server from others at the same port; one of them is enough.
@@ -33,7 +34,8 @@ type Dialect struct {
 	Key  string `json:"key"`  // environment variable in which the vendor's documentation keeps the key
 	Free bool   `json:"free"` // it runs on machines of the operator: its tokens cost nothing
 	Auth string `json:"auth"` // AuthBearer (or ""), AuthAPIKey or AuthNone
-	Wire string `json:"wire"` // "chat", "responses", "anthropic"; "" = chat, and responses for models that take tools only there
+	// "chat", "responses", "anthropic"; "" = chat, and responses for models that take tools only there
+	Wire string `json:"wire"`
 
 	Schema  Schema  `json:"schema"`
 	Params  Params  `json:"params"`
@@ -55,11 +57,11 @@ const (
 // Schema is what a server accepts as schemas of tools. Its zero value is the subset that every known server takes: an
 // object with properties, one type for each property, arrays with items, enums of strings.
 type Schema struct {
-	// Keywords are those of JSON Schema that may be sent besides the safe subset: additionalProperties, anyOf (never at the
-	// root, no type beside it), default, format, pattern, uniqueItems, and those with numbers, such as minimum. Others are
-	// never sent. Some names stand for more: "format:date-time" = that format only, "type[]" = lists of types, "enum*" =
-	// enums that are not only strings, "keys*" = names of properties of any alphabet and length (without it, others
-	// than ^[A-Za-z0-9_.-]{1,64}$ are translated), "untyped" = properties without a type.
+	// Keywords are those of JSON Schema that may be sent besides the safe subset: additionalProperties, anyOf (never at
+	// the root, no type beside it), default, format, pattern, uniqueItems, and those with numbers, such as minimum.
+	// Others are never sent. Some names stand for more: "format:date-time" = that format only, "type[]" = lists of
+	// types, "enum*" = enums that are not only strings, "keys*" = names of properties of any alphabet and length
+	// (without it, others than ^[A-Za-z0-9_.-]{1,64}$ are translated), "untyped" = properties without a type.
 	Keywords []string `json:"keywords"`
 	// Closed: objects say additionalProperties false.
 	Closed bool `json:"closed"`
@@ -71,7 +73,8 @@ type Schema struct {
 
 // Equal reports whether two servers accept the same.
 func (s *Schema) Equal(o *Schema) bool {
-	return s.Closed == o.Closed && s.Strict == o.Strict && s.MaxTools == o.MaxTools && s.MaxDescription == o.MaxDescription &&
+	return s.Closed == o.Closed && s.Strict == o.Strict &&
+		s.MaxTools == o.MaxTools && s.MaxDescription == o.MaxDescription &&
 		slices.Equal(s.Keywords, o.Keywords)
 }
 
@@ -97,8 +100,8 @@ type History struct {
 	Alternate bool `json:"alternate"`  // two messages of a role in a row are joined
 	ToolNames bool `json:"tool_names"` // results carry the name of their tool
 	// Reasoning says which of a model's thoughts are sent back with its messages, to the server and the model that gave
-	// them: "" = the fields that it gave, with calls and with what follows their results; ReasoningAll = with every message;
-	// ReasoningRequired; ReasoningKept; ReasoningNever.
+	// them: "" = the fields that it gave, with calls and with what follows their results; ReasoningAll = with every
+	// message; ReasoningRequired; ReasoningKept; ReasoningNever.
 	Reasoning string `json:"reasoning"`
 	// EmptyContent: content is "" and not null beside calls.
 	EmptyContent bool `json:"empty_content"`
@@ -111,8 +114,8 @@ type History struct {
 // The values of History.Reasoning.
 const (
 	ReasoningAll = "all"
-	// ReasoningRequired: as "", and a message with calls is refused without the reasoning that belongs to it. So calls that
-	// another server or model has made are told in words.
+	// ReasoningRequired: as "", and a message with calls is refused without the reasoning that belongs to it. So calls
+	// that another server or model has made are told in words.
 	ReasoningRequired = "required"
 	// ReasoningKept is ReasoningRequired and ReasoningAll: thoughts go back with every message.
 	ReasoningKept  = "kept"
@@ -185,8 +188,9 @@ var others = sync.OnceValues(func() ([]Dialect, error) {
 	return list, nil
 })
 
-// Meant returns the server that people mean by a name which is no preset, such as grok for xAI. Capitals and what stands
-// between words do not count. Its Name is the preset to use; "" = there is none, and BaseURL shows where such a server is.
+// Meant returns the server that people mean by a name which is no preset, such as grok for xAI. Capitals
+// and what stands between words do not count. Its Name is the preset to use; "" = there is none, and
+// BaseURL shows where such a server is.
 func Meant(name string) (Dialect, bool) {
 	presets, err := table()
 	if err != nil {
@@ -198,7 +202,9 @@ func Meant(name string) (Dialect, bool) {
 	}
 	name = plainName(name)
 	for _, d := range slices.Concat(presets, rest) {
-		if name != "" && slices.ContainsFunc(append([]string{d.Name, d.Title}, d.Also...), func(also string) bool { return plainName(also) == name }) {
+		if name != "" && slices.ContainsFunc(append([]string{d.Name, d.Title}, d.Also...), func(also string) bool {
+			return plainName(also) == name
+		}) {
 			return d, true
 		}
 	}

@@ -26,10 +26,11 @@ type Learnt struct {
 	// Aside are the tools that the server refuses, which are not offered to it.
 	Aside []Aside `json:"aside,omitempty"`
 	// History are the rules of History that it has besides those of its row, by their names in JSON; "call_ids" is
-	// CallIDsShort, "reasoning" ReasoningRequired, "no_reasoning" ReasoningNever, "no_tool_names" that results carry none.
+	// CallIDsShort, "reasoning" ReasoningRequired, "no_reasoning" ReasoningNever,
+	// "no_tool_names" that results carry none.
 	History []string `json:"history,omitempty"`
-	// Begins is what answers have begun with, against what the name of the model says: BeginsThought or BeginsText; "" =
-	// nothing else was seen.
+	// Begins is what answers have begun with, against what the name of the model says: BeginsThought or
+	// BeginsText; "" = nothing else was seen.
 	Begins  string    `json:"begins,omitempty"`
 	Window  int       `json:"window,omitempty"` // tokens, the answer included; 0 = it has not said
 	Spent   int       `json:"spent,omitempty"`  // requests that learning has cost for Catalog
@@ -64,7 +65,8 @@ func (l *Learnt) Clone() *Learnt {
 
 // Empty reports whether nothing was learnt, whatever it has cost.
 func (l *Learnt) Empty() bool {
-	return l == nil || len(l.Omit) == 0 && len(l.Rename) == 0 && len(l.Set) == 0 && l.Wire == "" && !l.Safe && !l.Closed &&
+	return l == nil || len(l.Omit) == 0 && len(l.Rename) == 0 &&
+		len(l.Set) == 0 && l.Wire == "" && !l.Safe && !l.Closed &&
 		l.MaxTools == 0 && len(l.Aside) == 0 && len(l.History) == 0 && l.Begins == "" && l.Window == 0
 }
 
@@ -79,8 +81,10 @@ func (l *Learnt) SameForm(m *Learnt) bool {
 	if m == nil {
 		m = &Learnt{}
 	}
-	return slices.Equal(l.Omit, m.Omit) && maps.Equal(l.Rename, m.Rename) && maps.Equal(l.Set, m.Set) && l.Wire == m.Wire &&
-		l.Begins == m.Begins && l.Safe == m.Safe && l.Closed == m.Closed && l.MaxTools == m.MaxTools && slices.Equal(l.Aside, m.Aside) && slices.Equal(l.History, m.History)
+	return slices.Equal(l.Omit, m.Omit) && maps.Equal(l.Rename, m.Rename) &&
+		maps.Equal(l.Set, m.Set) && l.Wire == m.Wire &&
+		l.Begins == m.Begins && l.Safe == m.Safe && l.Closed == m.Closed && l.MaxTools == m.MaxTools &&
+		slices.Equal(l.Aside, m.Aside) && slices.Equal(l.History, m.History)
 }
 
 // With returns the dialect with what was learnt.
@@ -111,7 +115,12 @@ func (d Dialect) With(l *Learnt) Dialect {
 		d.Wire = l.Wire
 	}
 	if l.Safe {
-		d.Schema = Schema{Closed: d.Schema.Closed, Strict: d.Schema.Strict, MaxTools: d.Schema.MaxTools, MaxDescription: d.Schema.MaxDescription}
+		d.Schema = Schema{
+			Closed:         d.Schema.Closed,
+			Strict:         d.Schema.Strict,
+			MaxTools:       d.Schema.MaxTools,
+			MaxDescription: d.Schema.MaxDescription,
+		}
 	}
 	if l.Closed {
 		d.Schema.Closed = true
@@ -169,11 +178,11 @@ func (h History) withRules(rules []string) History {
 // Memory keeps what was learnt. Implementations forget it after a week, and when the key, the address or the model
 // changes. Safe for concurrent use.
 type Memory interface {
-	// Recall returns what is known of the server that a provider asks for a model; nil = nothing. The result must not be
-	// changed. As long as nothing changes, it is the same pointer.
+	// Recall returns what is known of the server that a provider asks for a model; nil = nothing. The result must not
+	// be changed. As long as nothing changes, it is the same pointer.
 	Recall(provider, model string) *Learnt
-	// Update changes what is known: change gets a copy, empty if nothing is known, and nobody else changes it meanwhile.
-	// Update returns at once; what cannot be stored is reported by the implementation.
+	// Update changes what is known: change gets a copy, empty if nothing is known, and nobody else changes it
+	// meanwhile. Update returns at once; what cannot be stored is reported by the implementation.
 	Update(provider, model string, change func(*Learnt))
 }
 

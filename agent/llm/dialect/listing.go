@@ -27,8 +27,8 @@ type Listing struct {
 	Prefix string `json:"prefix"`
 	// Key is the header in which the key is sent; "" = as with other requests.
 	Key string `json:"key"`
-	// Window are fields with the size of the window in tokens, the first that is there: names separated by dots, numbers
-	// in lists. Output are the same with the longest answer.
+	// Window are fields with the size of the window in tokens, the first that is there: names separated by dots,
+	// numbers in lists. Output are the same with the longest answer.
 	Window []string `json:"window"`
 	Output []string `json:"output"`
 }
@@ -84,7 +84,8 @@ func (l *Listing) SizesOf(answer []byte, model string) Sizes {
 	}
 	var sizes Sizes
 	for _, one := range list {
-		if name, _ := fieldOf(one, l.ID).(string); l.ID != "" && name != model && name != model+":latest" && (l.Prefix == "" || name != l.Prefix+model) {
+		if name, _ := fieldOf(one, l.ID).(string); l.ID != "" && name != model &&
+			name != model+":latest" && (l.Prefix == "" || name != l.Prefix+model) {
 			continue
 		}
 		sizes.Window, sizes.Output = cmp.Or(sizes.Window, tokensOf(one, l.Window)), cmp.Or(sizes.Output, tokensOf(one, l.Output))

@@ -13,26 +13,28 @@ import (
 
 // Traits are what is known of a model by its name, besides what its template wants of messages.
 type Traits struct {
-	// AnswerLimit is the field of a chat completion that limits the answer; "" = max_tokens, the only one that most servers
-	// know.
+	// AnswerLimit is the field of a chat completion that limits the answer; "" = max_tokens, the
+	// only one that most servers know.
 	AnswerLimit string
 	// Encrypted: the model reasons, and gives its reasoning encrypted to those who ask for it (Responses API). Others
 	// refuse such a request.
 	Encrypted bool
-	// OpensThought: the template writes the opening tag of a thought into the prompt, so that an answer begins with a thought
-	// of which only the closing tag is seen. It matters where the server does not keep thoughts apart.
+	// OpensThought: the template writes the opening tag of a thought into the prompt, so that an answer begins with a
+	// thought of which only the closing tag is seen. It matters where the server does not keep thoughts apart.
 	OpensThought bool
 }
 
 // modelRow says what holds for a family of models, or for some of it, whichever server has them.
 type modelRow struct {
-	Words  []string `json:"words"`  // one of them is in the name of the model
-	Names  []string `json:"names"`  // or a pattern (path.Match) fits the name, without the name of a vendor before a "/"
+	Words []string `json:"words"` // one of them is in the name of the model
+	// or a pattern (path.Match) fits the name, without the name of a vendor before a "/"
+	Names  []string `json:"names"`
 	Except []string `json:"except"` // patterns of names that are not meant
 	At     []string `json:"at"`     // only at these servers, by the names of their rows
 
-	History     []string                   `json:"history"`      // as Learnt.History
-	Set         map[string]json.RawMessage `json:"set"`          // as Params.Set, if the row of the server does not set it
+	History []string `json:"history"` // as Learnt.History
+	// as Params.Set, if the row of the server does not set it
+	Set         map[string]json.RawMessage `json:"set"`
 	Wire        string                     `json:"wire"`         // as Dialect.Wire
 	AnswerLimit string                     `json:"answer_limit"` // as Traits.AnswerLimit
 	Encrypted   bool                       `json:"encrypted"`    // as Traits.Encrypted
@@ -54,7 +56,9 @@ func (r *modelRow) meansModel(full, name string) bool {
 	if slices.ContainsFunc(r.Except, fits) {
 		return false
 	}
-	return slices.ContainsFunc(r.Words, func(word string) bool { return strings.Contains(full, word) }) || slices.ContainsFunc(r.Names, fits)
+	return slices.ContainsFunc(r.Words, func(word string) bool {
+		return strings.Contains(full, word)
+	}) || slices.ContainsFunc(r.Names, fits)
 }
 
 //go:embed models.json
@@ -109,8 +113,8 @@ func (d Dialect) OfModel(model string) Dialect {
 	return d
 }
 
-// AcceptedBy returns the kinds of contents that a model takes besides text ("image", "file"), by its name; known is false
-// for a model of which no row says it.
+// AcceptedBy returns the kinds of contents that a model takes besides text ("image", "file"), by its name; known is
+// false for a model of which no row says it.
 func AcceptedBy(model string) (kinds []string, known bool) {
 	for _, r := range rowsOf(model) {
 		if r.Accepts != nil {

@@ -43,8 +43,8 @@ func parseBlock(tag, body string) []llm.ToolUse {
 	}
 }
 
-// malformedUse is the use for a block that cannot be parsed. The chain rejects its arguments, or its name if that cannot
-// be read either.
+// malformedUse is the use for a block that cannot be parsed. The chain rejects its arguments, or its name
+// if that cannot be read either.
 func malformedUse(body string) llm.ToolUse {
 	u := llm.ToolUse{Name: toolTag, Args: rawArgs(body)}
 	if found := nameField.FindStringSubmatch(body); found != nil {

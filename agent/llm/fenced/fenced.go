@@ -203,7 +203,8 @@ func numberUses(uses []llm.ToolUse, first int) {
 	}
 }
 
-// correctFailure corrects what the wrapped provider reports about streamed text, because some of it may have been held back.
+// correctFailure corrects what the wrapped provider reports about streamed text, because some
+// of it may have been held back.
 func (c *collector) correctFailure(err error) error {
 	e, ok := errors.AsType[*llm.Error](err)
 	if !ok || e.Streamed == c.shown {

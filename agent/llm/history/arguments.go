@@ -16,9 +16,9 @@ const notAnObject = "not_an_object"
 const maxDepth = 64
 
 // Arguments returns arguments as a JSON object, which every server requires: arguments that are one are returned
-// unchanged. Nothing, blanks, null and the empty string become an empty object, anything else, such as JSON that was cut
-// off, a list, or an object that was encoded twice, the text under notAnObject. Of an object that no strict reader takes
-// (invalid UTF-8, half a surrogate pair, a key twice), the reading is sent that our own tools have of it.
+// unchanged. Nothing, blanks, null and the empty string become an empty object, anything else, such as JSON that was
+// cut off, a list, or an object that was encoded twice, the text under notAnObject. Of an object that no strict reader
+// takes (invalid UTF-8, half a surrogate pair, a key twice), the reading is sent that our own tools have of it.
 func Arguments(args json.RawMessage) json.RawMessage {
 	trimmed := bytes.TrimSpace(args)
 	if isObject(trimmed) {
@@ -46,7 +46,8 @@ func Arguments(args json.RawMessage) json.RawMessage {
 	return wrapped
 }
 
-// rereadObject reads an object as encoding/json does, the last one of equal keys, and writes it again; nil = it is none.
+// rereadObject reads an object as encoding/json does, the last one of equal keys, and
+// writes it again; nil = it is none.
 func rereadObject(text []byte) json.RawMessage {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber() // large numbers are not rounded
@@ -107,8 +108,8 @@ func stringEnd(text []byte, at int) int {
 	return len(text)
 }
 
-// distinctKeys walks over the object or list at a position of valid JSON and returns the position after it. It fails if an
-// object has a key twice, or may have because one is spelled with escapes, or if the nesting is too deep.
+// distinctKeys walks over the object or list at a position of valid JSON and returns the position after it. It fails if
+// an object has a key twice, or may have because one is spelled with escapes, or if the nesting is too deep.
 func distinctKeys(text []byte, at, level int) (end int, ok bool) {
 	if level >= maxDepth {
 		return 0, false

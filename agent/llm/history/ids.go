@@ -98,8 +98,8 @@ func (n *names) claimID(id string) bool {
 	return true
 }
 
-// idOf returns the id of a call in the form that the server takes. It depends on the call's own id and on the ids before
-// it, and on nothing else, so that it is the same in later requests and in other processes.
+// idOf returns the id of a call in the form that the server takes. It depends on the call's own id and on the ids
+// before it, and on nothing else, so that it is the same in later requests and in other processes.
 func (n *names) idOf(r *Rules, u *llm.ToolUse) string {
 	id := u.ID
 	switch {

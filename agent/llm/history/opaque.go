@@ -7,8 +7,8 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 )
 
-// MaxOpaque bounds what is kept of an answer for its vendor, in bytes. What is longer is not kept, and the vendor has to
-// do without it.
+// MaxOpaque bounds what is kept of an answer for its vendor, in bytes. What is longer is not kept, and
+// the vendor has to do without it.
 const MaxOpaque = 512 << 10
 
 // Opaque is the content of llm.Message.Extra: what a server gave with an answer and wants back with it, unchanged. It
@@ -20,8 +20,8 @@ type Opaque struct {
 	Fields map[string]json.RawMessage `json:"fields,omitempty"`
 }
 
-// Extra encodes what has to be sent back with an answer, also if it is nothing but where the answer came from; nil = more
-// than MaxOpaque.
+// Extra encodes what has to be sent back with an answer, also if it is nothing but where the answer came
+// from; nil = more than MaxOpaque.
 func (o *Opaque) Extra() json.RawMessage {
 	size := 0
 	for _, value := range o.Fields {
@@ -46,8 +46,8 @@ func FieldsOf(m *llm.Message, host, model string) (map[string]json.RawMessage, b
 	return o.Fields, true
 }
 
-// foreignCalls reports whether a message has calls that the server refuses, because another one has made them and it misses
-// the reasoning that led to them.
+// foreignCalls reports whether a message has calls that the server refuses, because another one has made them and it
+// misses the reasoning that led to them.
 func (r *Rules) foreignCalls(m *llm.Message) bool {
 	if r.Reasoning != dialect.ReasoningRequired && r.Reasoning != dialect.ReasoningKept || len(m.Uses) == 0 {
 		return false

@@ -27,8 +27,8 @@ const systemMark = "[instructions of the system]\n"
 type Words struct {
 	// Call writes a call at the end of the model's message that requests it; nil = calls are beside their results.
 	Call func(llm.ToolUse) string
-	// Finish completes the text of a message of the model to which something is added, such as a fence that is open; nil
-	// = it is left as it is.
+	// Finish completes the text of a message of the model to which something is added, such as a fence that is
+	// open; nil = it is left as it is.
 	Finish func(string) string
 }
 

@@ -1,10 +1,10 @@
-// Package history brings a conversation into the form that a server takes. Servers with the same API differ in what they
-// refuse of it: ids that are too long, results that are missing, roles in another order than their template knows. The
-// form is that of a dialect (dialect.History); what every server takes is done for all of them.
+// Package history brings a conversation into the form that a server takes. Servers with the same API differ in what
+// they refuse of it: ids that are too long, results that are missing, roles in another order than their template knows.
+// The form is that of a dialect (dialect.History); what every server takes is done for all of them.
 //
 // Nothing that was said is lost: what has no place in the form is told in words. The result depends on nothing but the
-// messages, and a longer conversation begins with the same messages, because vendors cache the beginning of a request. A
-// conversation that has the form already is returned as it is, without a copy.
+// messages, and a longer conversation begins with the same messages, because vendors cache the beginning of a request.
+// A conversation that has the form already is returned as it is, without a copy.
 package history
 
 import (
@@ -48,7 +48,9 @@ type Rules struct {
 // other. Neither the request nor anything in it is changed; the result shares what did not have to be changed.
 func (r *Rules) Request(req *llm.Request) *llm.Request {
 	list := req.Messages
-	if r.KeepTools && len(req.Tools) == 0 && slices.ContainsFunc(list, func(m llm.Message) bool { return len(m.Uses) > 0 }) {
+	if r.KeepTools && len(req.Tools) == 0 && slices.ContainsFunc(list, func(m llm.Message) bool {
+		return len(m.Uses) > 0
+	}) {
 		// The server wants to see the tools of all calls. This request offers none, so it has no calls either.
 		var words Words
 		list = words.Messages(list)
@@ -153,7 +155,8 @@ func (r *Rules) callsAnswered(m *llm.Message, results []llm.Message, ids *names)
 	for k := range m.Uses {
 		u := &m.Uses[k]
 		result := &results[k]
-		if result.Role != llm.ToolRole || result.Result == nil || result.Result.ID != u.ID || result.Text != "" || len(result.Parts) > 0 || len(result.Uses) > 0 {
+		if result.Role != llm.ToolRole || result.Result == nil || result.Result.ID != u.ID ||
+			result.Text != "" || len(result.Parts) > 0 || len(result.Uses) > 0 {
 			return false
 		}
 		if r.ToolNames && result.Result.Name != u.Name || r.NoChannels && hasChannels(result.Result.Text) {
@@ -169,9 +172,9 @@ func (r *Rules) callsAnswered(m *llm.Message, results []llm.Message, ids *names)
 	return true
 }
 
-// findAnswers returns, for each call of the message at an index, the index of its result; -1 = it has none. A result belongs
-// to the first call with its id that has none yet, and comes before the model's next message. Messages in taken belong
-// to other calls.
+// findAnswers returns, for each call of the message at an index, the index of its result; -1 = it has none. A
+// result belongs to the first call with its id that has none yet, and comes before the model's next message.
+// Messages in taken belong to other calls.
 func findAnswers(list []llm.Message, at int, taken []bool) []int {
 	uses := list[at].Uses
 	found := make([]int, len(uses))
@@ -285,7 +288,8 @@ func (b *builder) addAssistant(at int) {
 			b.taken[i] = true
 			result = *b.list[i].Result
 			// Other text of the message, which no server has a place for, belongs to what the model reads.
-			result.Text, result.Parts = joinTexts(result.Text, b.list[i].Text), slices.Concat(result.Parts, b.list[i].Parts)
+			result.Text = joinTexts(result.Text, b.list[i].Text)
+			result.Parts = slices.Concat(result.Parts, b.list[i].Parts)
 		}
 		u.Args = Arguments(u.Args)
 		u.ID = b.ids.idOf(&b.rules, u)
@@ -311,7 +315,8 @@ func (b *builder) addAssistant(at int) {
 	}
 }
 
-// tellCalls adds the model's message at an index of the list without its calls, which are told in words with their results.
+// tellCalls adds the model's message at an index of the list without its calls, which are
+// told in words with their results.
 func (b *builder) tellCalls(at int) {
 	list := []llm.Message{b.list[at]}
 	for _, i := range findAnswers(b.list, at, b.taken) {
@@ -340,16 +345,20 @@ func (b *builder) tellCalls(at int) {
 	}
 }
 
-// tellOrphan tells in words of a result that answers no call. One that repeats a result of the calls before it is left out.
+// tellOrphan tells in words of a result that answers no call. One that repeats a result of
+// the calls before it is left out.
 func (b *builder) tellOrphan(at int) {
 	m := &b.list[at]
 	for i := at - 1; i >= 0 && b.list[i].Role != llm.Assistant; i-- {
-		if before := b.list[i].Result; before != nil && before.ID == m.Result.ID && before.Text == m.Result.Text && m.Text == "" {
+		if before := b.list[i].Result; before != nil &&
+			before.ID == m.Result.ID && before.Text == m.Result.Text && m.Text == "" {
 			return
 		}
 	}
 	b.addUser(llm.Message{
-		Role: llm.User, Text: joinTexts(resultText(m.Result, nil), defuseMarkers(m.Text)), Parts: slices.Concat(m.Result.Parts, m.Parts),
+		Role:  llm.User,
+		Text:  joinTexts(resultText(m.Result, nil), defuseMarkers(m.Text)),
+		Parts: slices.Concat(m.Result.Parts, m.Parts),
 	})
 }
 

@@ -1,6 +1,6 @@
-// Package keypool asks one server with several keys. It stays with a key, because vendors cache prompts by account, until
-// the vendor says that the key is asked too often, has no credit, or is not valid; then that key rests and the next one
-// is asked. Keys are named by their position and never printed.
+// Package keypool asks one server with several keys. It stays with a key, because vendors cache prompts by account,
+// until the vendor says that the key is asked too often, has no credit, or is not valid; then that key rests and the
+// next one is asked. Keys are named by their position and never printed.
 package keypool
 
 import (
@@ -25,7 +25,9 @@ const (
 
 // listener is a provider that writes down speech.
 type listener interface {
-	Transcribe(ctx context.Context, name string, recording io.Reader, size int64, length time.Duration) (string, float64, error)
+	Transcribe(
+		ctx context.Context, name string, recording io.Reader, size int64, length time.Duration,
+	) (string, float64, error)
 }
 
 // Options configure New.
@@ -53,7 +55,12 @@ func New[M llm.Provider](members []M, o Options) (*Pool[M], error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Pool[M]{members: members, o: o, rests: make([]time.Time, len(members)), last: make([]error, len(members))}, nil
+	return &Pool[M]{
+		members: members,
+		o:       o,
+		rests:   make([]time.Time, len(members)),
+		last:    make([]error, len(members)),
+	}, nil
 }
 
 // Name implements llm.Provider.
@@ -135,8 +142,8 @@ func (p *Pool[M]) tryMembers(call func(M) error) error {
 	}
 }
 
-// nextMember returns the member that is asked now: the current one, or the first after it that neither rests nor was asked; -1
-// = none is left.
+// nextMember returns the member that is asked now: the current one, or the first after it that neither rests
+// nor was asked; -1 = none is left.
 func (p *Pool[M]) nextMember(asked []bool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -164,12 +171,17 @@ func (p *Pool[M]) soonestMember() int {
 	return best
 }
 
-// restingError is the error while all keys rest: that of the key that may be asked again soonest, with the time until then.
+// restingError is the error while all keys rest: that of the key that may be asked again
+// soonest, with the time until then.
 func (p *Pool[M]) restingError() error {
 	i := p.soonestMember()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	e := &llm.Error{Kind: llm.KindOf(p.last[i]), Provider: p.members[i].Name(), Err: fmt.Errorf("all %d keys rest: %w", len(p.members), p.last[i])}
+	e := &llm.Error{
+		Kind:     llm.KindOf(p.last[i]),
+		Provider: p.members[i].Name(),
+		Err:      fmt.Errorf("all %d keys rest: %w", len(p.members), p.last[i]),
+	}
 	if e.Kind == llm.RateLimited {
 		e.RetryAfter = max(p.rests[i].Sub(p.o.Now()), 0)
 	}
@@ -196,7 +208,8 @@ func (p *Pool[M]) judgeKey(i int, err error) (another bool) {
 	p.mu.Lock()
 	p.rests[i], p.last[i] = p.o.Now().Add(rest), err
 	p.mu.Unlock()
-	p.o.Log.Warn().Str("provider", p.Name()).Int("key", i+1).Int("keys", len(p.members)).Str("kind", string(llm.KindOf(err))).
+	p.o.Log.Warn().Str("provider", p.Name()).Int("key", i+1).
+		Int("keys", len(p.members)).Str("kind", string(llm.KindOf(err))).
 		Dur("rest", rest).Msg("a key is refused; it rests, and the next one is asked")
 	return true
 }

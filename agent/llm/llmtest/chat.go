@@ -218,8 +218,16 @@ func (m *Model) response(step *Step, req *llm.Request, text string) *llm.Respons
 		uses = nil
 	}
 	return &llm.Response{
-		Text: text, Thoughts: step.Thoughts, Unmade: step.Unmade, Filtered: stop == llm.StopRefusal && text != "" && !step.Declines, Uses: uses, Stop: stop, Usage: step.Usage, USD: step.USD,
-		Provider: m.name, Model: "scripted",
+		Text:     text,
+		Thoughts: step.Thoughts,
+		Unmade:   step.Unmade,
+		Filtered: stop == llm.StopRefusal && text != "" && !step.Declines,
+		Uses:     uses,
+		Stop:     stop,
+		Usage:    step.Usage,
+		USD:      step.USD,
+		Provider: m.name,
+		Model:    "scripted",
 	}
 }
 

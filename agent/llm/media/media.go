@@ -77,7 +77,12 @@ func Read(ctx context.Context, req *llm.Request, rules *Rules) (*Contents, error
 		for _, list := range [...][]llm.Part{m.Parts, m.Result.Attached()} {
 			for k := range list {
 				if c == nil {
-					c = &Contents{found: map[string]Content{}, missing: map[string]string{}, rules: rules, open: req.Open}
+					c = &Contents{
+						found:   map[string]Content{},
+						missing: map[string]string{},
+						rules:   rules,
+						open:    req.Open,
+					}
 				}
 				if err := c.addContent(ctx, req, &list[k], &room); err != nil {
 					return nil, err

@@ -181,8 +181,8 @@ func (n *Negotiator) Form() *Form {
 // and do not grow.
 const plainAnswers = 3
 
-// Began learns what the answers of a model begin with. expected says that the form expected a thought whose opening tag is
-// in the prompt, thought that there was one, text that the answer had text and no thought of any kind.
+// Began learns what the answers of a model begin with. expected says that the form expected a thought whose opening tag
+// is in the prompt, thought that there was one, text that the answer had text and no thought of any kind.
 func (n *Negotiator) Began(expected, thought, text bool) {
 	begins := ""
 	switch {
@@ -221,7 +221,14 @@ func (n *Negotiator) Chat(ctx context.Context, req *llm.Request, onDelta func(st
 		return res, err
 	}
 	t := &talk{
-		n: n, req: req, contents: contents, onDelta: onDelta, form: form, refused: bodies{}, tried: map[string]bool{}, first: err,
+		n:        n,
+		req:      req,
+		contents: contents,
+		onDelta:  onDelta,
+		form:     form,
+		refused:  bodies{},
+		tried:    map[string]bool{},
+		first:    err,
 	}
 	if res, err = t.findForm(ctx, refusal); err != nil {
 		return t.retellHistory(ctx, refusal, err)
@@ -229,8 +236,8 @@ func (n *Negotiator) Chat(ctx context.Context, req *llm.Request, onDelta func(st
 	return res, nil
 }
 
-// isNegotiable reports whether a complaint may be about the form of a request. One about its content, its length, the key
-// or the account is not.
+// isNegotiable reports whether a complaint may be about the form of a request. One about its content, its length,
+// the key or the account is not.
 func isNegotiable(c *complaint.Complaint) bool {
 	switch c.Kind() {
 	case llm.Invalid, llm.UnknownModel:
@@ -262,7 +269,9 @@ func (n *Negotiator) sendForm(
 
 // usesTools reports whether a request offers tools or has calls in its history.
 func usesTools(req *llm.Request) bool {
-	return len(req.Tools) > 0 || slices.ContainsFunc(req.Messages, func(m llm.Message) bool { return len(m.Uses) > 0 || m.Result != nil })
+	return len(req.Tools) > 0 || slices.ContainsFunc(req.Messages, func(m llm.Message) bool {
+		return len(m.Uses) > 0 || m.Result != nil
+	})
 }
 
 // directly is a provider that sends a request as it is. It serves one request.
@@ -289,7 +298,9 @@ func (f *Form) offerTools(req *llm.Request) *llm.Request {
 		return req
 	}
 	aside := func(t llm.Tool) bool {
-		return slices.ContainsFunc(f.learnt.Aside, func(a dialect.Aside) bool { return a.Tool == t.Name && a.Schema == hashTool(t) })
+		return slices.ContainsFunc(f.learnt.Aside, func(a dialect.Aside) bool {
+			return a.Tool == t.Name && a.Schema == hashTool(t)
+		})
 	}
 	if !slices.ContainsFunc(req.Tools, aside) {
 		return req
@@ -446,7 +457,12 @@ func (t *talk) sendOnce(ctx context.Context, form *Form) (*llm.Response, *Refusa
 // guardedForm returns the form for requests that must differ from those that were refused.
 func (f *Form) guardedForm(refused *bodies) *Form {
 	return &Form{
-		Dialect: f.Dialect, Edits: f.Edits, learnt: f.learnt, noTools: f.noTools, noPictures: f.noPictures, refused: refused,
+		Dialect:    f.Dialect,
+		Edits:      f.Edits,
+		learnt:     f.learnt,
+		noTools:    f.noTools,
+		noPictures: f.noPictures,
+		refused:    refused,
 	}
 }
 
@@ -458,8 +474,8 @@ type level struct {
 	lessons int // how many there were when it came
 }
 
-// learnForm changes the request until the server takes it, nothing is left to change, or the budget is used up. The caller
-// holds n.learning and passes what releases it: as soon as the server takes the request, others may go on.
+// learnForm changes the request until the server takes it, nothing is left to change, or the budget is used up. The
+// caller holds n.learning and passes what releases it: as soon as the server takes the request, others may go on.
 func (t *talk) learnForm(ctx context.Context, refusal *Refusal, release func()) (*llm.Response, error) {
 	t.catalog = hashCatalog(t.req.Tools)
 	onDelta := t.onDelta
@@ -495,7 +511,8 @@ func (t *talk) learnForm(ctx context.Context, refusal *Refusal, release func()) 
 		case errors.Is(err, ErrRepeated):
 			t.n.refundRequest(t.catalog, &change)
 			continue
-		case again != nil && change.Wire != "" && again.Complaint.Kind() == llm.WrongAddress: // the server has no such wire
+		case again != nil && change.Wire != "" && again.Complaint.Kind() == llm.WrongAddress:
+			// the server has no such wire
 			t.noteRefusal(again)
 			continue
 		case again == nil || !isNegotiable(again.Complaint):
@@ -512,8 +529,8 @@ func (t *talk) learnForm(ctx context.Context, refusal *Refusal, release func()) 
 	return t.withoutTools(ctx, refusal)
 }
 
-// isLasting reports whether a change stays even if the server's words stay the same: another tool may be refused for the
-// same reason, and at the same place.
+// isLasting reports whether a change stays even if the server's words stay the same: another tool may be refused for
+// the same reason, and at the same place.
 func (c *Change) isLasting() bool { return len(c.Aside) > 0 || c.Safe || c.Halve || c.MaxTools > 0 }
 
 // sameWords reports whether a server has said the same again.
@@ -525,7 +542,12 @@ func sameWords(a, b *Refusal) bool {
 func (t *talk) readLevel(refusal *Refusal) level {
 	c := refusal.Complaint
 	said := &Said{
-		Status: c.Status, Message: c.Message, Type: c.Type, Code: c.Code, Places: c.Places, Unknown: c.Kind() == llm.UnknownModel,
+		Status:  c.Status,
+		Message: c.Message,
+		Type:    c.Type,
+		Code:    c.Code,
+		Places:  c.Places,
+		Unknown: c.Kind() == llm.UnknownModel,
 	}
 	l := level{refusal: refusal, sent: Describe(refusal.Body), lessons: len(t.lessons)}
 	d := t.newForm().Dialect
@@ -604,7 +626,8 @@ func (t *talk) prepareChange(ctx context.Context, l *level, change *Change) bool
 	default:
 		c := *change
 		t.addLearnt(c.changeWords(), c.applyTo)
-		for len(l.left) > 0 && c.Placed && l.left[0].Placed && l.left[0].Omit != "" { // all fields that were named at once
+		// all fields that were named at once
+		for len(l.left) > 0 && c.Placed && l.left[0].Placed && l.left[0].Omit != "" {
 			also := l.left[0]
 			l.left = l.left[1:]
 			t.tried[also.changeKey()] = true
@@ -742,8 +765,11 @@ func (t *talk) probeTools(ctx context.Context, tools []llm.Tool) (refused, ok bo
 		return false, false
 	}
 	req := &llm.Request{
-		Messages: []llm.Message{{Role: llm.User, Text: "Answer with the word OK."}}, Tools: tools, MaxTokens: probeTokens,
-		User: t.req.User, Party: t.req.Party,
+		Messages:  []llm.Message{{Role: llm.User, Text: "Answer with the word OK."}},
+		Tools:     tools,
+		MaxTokens: probeTokens,
+		User:      t.req.User,
+		Party:     t.req.Party,
 	}
 	res, refusal, err := t.n.sendForm(ctx, req, nil, t.newForm(), nil)
 	if err == nil && res != nil {
@@ -765,8 +791,8 @@ func (t *talk) probeTools(ctx context.Context, tools []llm.Tool) (refused, ok bo
 // probeTokens limits the answer of a probe.
 const probeTokens = 16
 
-// halveTools looks for a tool that the server refuses, by halves, and sets it aside; false = the tools are not to blame, or
-// it is not known which.
+// halveTools looks for a tool that the server refuses, by halves, and sets it aside; false = the tools are not to
+// blame, or it is not known which.
 func (t *talk) halveTools(ctx context.Context, l *level) bool {
 	suspects := t.newForm().offerTools(t.req).Tools
 	if len(suspects) == 0 {
@@ -858,7 +884,8 @@ func (t *talk) withoutTools(ctx context.Context, refusal *Refusal) (*llm.Respons
 
 // nudgeText asks a model again whose call the server could not read.
 func nudgeText(c *complaint.Complaint) string {
-	text := "[Your last tool call was malformed and was not run. Call the tool again, with a valid JSON object as arguments, or answer without it.]"
+	text := "[Your last tool call was malformed and was not run. Call the tool again, with a valid JSON object as " +
+		"arguments, or answer without it.]"
 	if c.Failed != "" {
 		text += "\nYou wrote:\n" + strings.ToValidUTF8(c.Failed[:min(len(c.Failed), maxFailed)], "")
 	}

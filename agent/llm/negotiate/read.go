@@ -61,8 +61,33 @@ type Change struct {
 
 // changeKey identifies a change among those of one request.
 func (c *Change) changeKey() string {
-	return fmt.Sprint(c.Omit, "|", c.Rename, ">", c.To, "|", c.Set, "=", c.Value, "|", c.Aside, c.History, "+", c.Beside, "|", c.Wire,
-		c.MaxTools, c.Safe, c.Closed, c.Halve, c.NoTools, c.DropPictures, c.Nudge, c.MaxTokens, c.Least)
+	return fmt.Sprint(
+		c.Omit,
+		"|",
+		c.Rename,
+		">",
+		c.To,
+		"|",
+		c.Set,
+		"=",
+		c.Value,
+		"|",
+		c.Aside,
+		c.History,
+		"+",
+		c.Beside,
+		"|",
+		c.Wire,
+		c.MaxTools,
+		c.Safe,
+		c.Closed,
+		c.Halve,
+		c.NoTools,
+		c.DropPictures,
+		c.Nudge,
+		c.MaxTokens,
+		c.Least,
+	)
 }
 
 //go:embed patterns.json
@@ -125,7 +150,8 @@ var patterns = sync.OnceValues(func() (*patternTable, error) {
 })
 
 // Read returns the changes after which the server may take the request, the likeliest first; none if the refusal is not
-// about the form of the request. d is the dialect in which it was sent. The error is a mistake in the table of patterns.
+// about the form of the request. d is the dialect in which it was sent. The error is a
+// mistake in the table of patterns.
 func Read(said *Said, sent *Sent, d *dialect.Dialect) ([]Change, error) {
 	table, err := patterns()
 	if err != nil || !formalStatus(said.Status) {
@@ -136,8 +162,8 @@ func Read(said *Said, sent *Sent, d *dialect.Dialect) ([]Change, error) {
 	return r.found, nil
 }
 
-// formalStatus reports whether a status can mean that the form of a request is refused. Servers with templates fail with 500
-// where others refuse with 400.
+// formalStatus reports whether a status can mean that the form of a request is refused. Servers with templates fail
+// with 500 where others refuse with 400.
 func formalStatus(status int) bool {
 	switch status {
 	case 0, 400, 402, 404, 405, 406, 415, 422, 500, 501, 503:
@@ -210,7 +236,8 @@ func (r *recogniser) recogniseAll() {
 // isHistoric reports whether a class is about the order and the content of messages, or about the wire.
 func isHistoric(class string) bool {
 	switch class {
-	case "keep_tools", "wire", "one_system", "bridge", "last_user", "alternate", "call_ids", "reasoning", "no_reasoning", "empty_content", "tool_names", "blocks":
+	case "keep_tools", "wire", "one_system", "bridge", "last_user", "alternate",
+		"call_ids", "reasoning", "no_reasoning", "empty_content", "tool_names", "blocks":
 		return true
 	default:
 		return false
@@ -295,10 +322,12 @@ func (r *recogniser) addRowChanges(row *pattern) {
 		}
 	case "alternate":
 		r.addChange(Change{Class: class, History: class})
-		if slices.Contains(r.sent.Roles, "system") { // such a template counts the system message among those that alternate
+		// such a template counts the system message among those that alternate
+		if slices.Contains(r.sent.Roles, "system") {
 			r.addChange(Change{Class: class, History: "no_system", Beside: class})
 		}
-	case "one_system", "bridge", "last_user", "call_ids", "empty_content", "tool_names", "reasoning", "no_reasoning", "keep_tools", "no_system", "no_channels":
+	case "one_system", "bridge", "last_user", "call_ids", "empty_content",
+		"tool_names", "reasoning", "no_reasoning", "keep_tools", "no_system", "no_channels":
 		r.addChange(Change{Class: class, History: class})
 	case "blocks":
 		for _, path := range r.blockPaths() {
@@ -329,8 +358,8 @@ func (r *recogniser) addRowChanges(row *pattern) {
 	}
 }
 
-// blockPaths returns the paths of lists of text that the server wants as one text: those that it names, else those whose
-// name is in its words, the deepest first.
+// blockPaths returns the paths of lists of text that the server wants as one text: those that it names, else those
+// whose name is in its words, the deepest first.
 func (r *recogniser) blockPaths() []string {
 	var sent, named []string
 	for _, field := range r.sent.Fields {
@@ -374,7 +403,9 @@ func (r *recogniser) addVague() {
 // Gemini puts all tools into the first one.
 var toolPaths = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)function_?declarations(?:\[(\d+)\]|\.(\d+))([\w.\[\]]*)`),
-	regexp.MustCompile(`(?i)(?:^|[^\w])(?:body\.|request\.|toolconfig\.)?(?:tools|functions)(?:\[(\d+)\]|\.(\d+))([\w.\[\]]*)`),
+	regexp.MustCompile(
+		`(?i)(?:^|[^\w])(?:body\.|request\.|toolconfig\.)?(?:tools|functions)(?:\[(\d+)\]|\.(\d+))([\w.\[\]]*)`,
+	),
 }
 
 // namedTools finds tools that are named by a path in the request.
@@ -414,7 +445,10 @@ func (r *recogniser) namedTools() {
 }
 
 // toolFields are the fields of a tool without which it is none.
-var toolFields = []string{"", "type", "name", "description", "parameters", "input_schema", "function", "custom", "tool_spec", "toolspec", "member"}
+var toolFields = []string{
+	"", "type", "name", "description", "parameters", "input_schema", "function", "custom", "tool_spec", "toolspec",
+	"member",
+}
 
 // ownToolField returns the path of a field that all tools have besides those that make a tool, such as strict, if the
 // rest of a tool's path names it; else "".
@@ -439,7 +473,8 @@ func (r *recogniser) ownToolField(rest string) string {
 }
 
 // toolMentions match how servers name a tool in their words; the name may be in quotation marks or not.
-var toolMentions = regexp.MustCompile("(?i)(?:schema for|functions?|tools?|declarations?)(?: (?:function|tool))?(?: definition| schema| call)?(?: name| named| called| for)*[ :=]*['\"`‘“(\\[]*([A-Za-z_][A-Za-z0-9_.:-]{0,127})")
+var toolMentions = regexp.MustCompile("(?i)(?:schema for|functions?|tools?|declarations?)(?: (?:function|tool))?(?: " +
+	"definition| schema| call)?(?: name| named| called| for)*[ :=]*['\"`‘“(\\[]*([A-Za-z_][A-Za-z0-9_.:-]{0,127})")
 
 // toolsByName finds tools that are named after a word such as function.
 func (r *recogniser) toolsByName() []int {
@@ -481,8 +516,9 @@ var plainKeywords = []string{"type", "description", "name", "title"}
 
 // protected are fields without which there is no request, or that are more than a field.
 var protected = []string{
-	"model", "messages", "input", "role", "content", "type", "text", "id", "name", "function", "parameters", "arguments",
-	"description", "system", "instructions", "tool_calls", "tool_call_id", "input_schema", "call_id", "output", "tool_use_id", "image_url", "url", "source",
+	"model", "messages", "input", "role", "content", "type", "text", "id", "name", "function", "parameters",
+	"arguments", "description", "system", "instructions", "tool_calls", "tool_call_id", "input_schema", "call_id",
+	"output", "tool_use_id", "image_url", "url", "source",
 }
 
 // placedFields finds fields that the server names in a field of its own.
@@ -497,7 +533,13 @@ func (r *recogniser) placedFields() {
 }
 
 // refusing are words that mean that a field is not wanted.
-var refusing = regexp.MustCompile(`unsupported|not (currently |yet )?support|n't support|unknown|unrecogni[sz]ed|unexpected|extra|not (an? )?(permitted|allowed|accepted|available|compatible|defined|recogni[sz]ed|enabled|valid|known|supported)|n't (allow|accept)|deprecated|only .{0,24}(allowed|supported|accepted|valid)|invalid|no such|not implemented|cannot (be )?(set|used|specif)|can't be|must (not )?be|removed|incompatible|additional propert|forbidden|ignored|unavailable|disallowed|illegal|cannot find field|out of range|should be|不支持|不允许|不合法|无效|未知`)
+var refusing = regexp.MustCompile(
+	`unsupported|not (currently |yet )?support|n't support|unknown|unrecogni[sz]ed|unexpected|extra|not (an? ` +
+		`)?(permitted|allowed|accepted|available|compatible|defined|recogni[sz]ed|enabled|valid|known|supported)|n't ` +
+		`(allow|accept)|deprecated|only .{0,24}(allowed|supported|accepted|valid)|invalid|no such|not implemented|` +
+		`cannot (be )?(set|used|specif)|can't be|must (not )?be|removed|incompatible|additional propert|forbidden|` +
+		`ignored|unavailable|disallowed|illegal|cannot find field|out of range|should be|不支持|不允许|不合法|无效|未知`,
+)
 
 // spokenFields finds fields that the server names in its words.
 func (r *recogniser) spokenFields() {
@@ -531,7 +573,8 @@ func (r *recogniser) addField(named string) {
 	case path == "reasoning_effort" && len(r.sent.Tools) > 0 && strings.Contains(r.words, "tool"):
 		r.addChange(Change{Class: "field", Set: path, Value: `"none"`})
 		return
-	case strings.HasPrefix(path, "messages[]") && slices.Contains([]string{"reasoning_content", "reasoning", "reasoning_details", "thinking"}, last):
+	case strings.HasPrefix(path, "messages[]") &&
+		slices.Contains([]string{"reasoning_content", "reasoning", "reasoning_details", "thinking"}, last):
 		r.addChange(Change{Class: "no_reasoning", History: "no_reasoning"})
 		return
 	case slices.Contains(protected, last) && path != "messages[].name":
@@ -553,7 +596,8 @@ func (r *recogniser) addField(named string) {
 	r.addChange(Change{Class: "field", Omit: path})
 }
 
-// alikePaths returns the paths of all fields with the name of one within the request, if the server names it without a path.
+// alikePaths returns the paths of all fields with the name of one within the request, if the
+// server names it without a path.
 func (r *recogniser) alikePaths(named, path string) []string {
 	if !strings.ContainsAny(path, ".[") || strings.ContainsAny(named, ".[") {
 		return nil
@@ -592,8 +636,8 @@ func ofBody(path string) string {
 
 var indexes = regexp.MustCompile(`\[\d+\]|\.\d+(\.|$)`)
 
-// sentPath returns the path of the field that a server names: as a path with numbers, in another spelling, or by its last
-// name; "" if no such field was sent.
+// sentPath returns the path of the field that a server names: as a path with numbers, in another spelling, or by its
+// last name; "" if no such field was sent.
 func (r *recogniser) sentPath(named string) string {
 	named = ofBody(named)
 	path := indexes.ReplaceAllString(named, "[]$1")
@@ -609,7 +653,8 @@ func (r *recogniser) sentPath(named string) string {
 			return field
 		}
 	}
-	if last := path[strings.LastIndexByte(path, '.')+1:]; path != "" && path[0] >= 'A' && path[0] <= 'Z' && r.sent.Has(last) {
+	if last := path[strings.LastIndexByte(path, '.')+1:]; path != "" &&
+		path[0] >= 'A' && path[0] <= 'Z' && r.sent.Has(last) {
 		return last // under the name of a validator's own class
 	}
 	if strings.ContainsAny(path, ".[") || len(want) < 4 {
@@ -641,11 +686,19 @@ var (
 	quoted = regexp.MustCompile("['\"`‘“\\[]([A-Za-z_][A-Za-z0-9_.\\[\\]-]{1,95}?)['\"`’”\\]]")
 	coined = regexp.MustCompile(`\b(?:[a-z]+(?:_[a-z0-9]+)+|[a-z]+[a-z0-9]*(?:[A-Z][a-z0-9]+)+)\b`)
 	// announced matches a name after a word that says what follows, before one that refuses it, or at the beginning.
-	announced = regexp.MustCompile(`(?i)(?:parameters?|param|fields?|arguments?|propert(?:y|ies)|keys?|inputs?|options?|unsupported|unknown|unrecognized|unexpected|invalid|name|supplied|model|参数)(?:\(s\))?[:： ]+(?:(?:is|are|not|provided|received|supplied|supported|allowed|permitted|accepted|request|arguments?|parameters?|fields?|inputs?|keys?|propert(?:y|ies)|options?|names?)(?:\(s\))?[:： ]+)*[:=]?\s*(?:\$\.)?([A-Za-z_][A-Za-z0-9_.]{1,63})`)
+	announced = regexp.MustCompile(
+		`(?i)(?:parameters?|param|fields?|arguments?|propert(?:y|ies)|keys?|inputs?|options?|unsupported|unknown|` +
+			`unrecognized|unexpected|invalid|name|supplied|model|参数)(?:\(s\))?[:： ]+(?:(?:is|are|not|provided|` +
+			`received|supplied|supported|allowed|permitted|accepted|request|arguments?|parameters?|fields?|inputs?|` +
+			`keys?|propert(?:y|ies)|options?|names?)(?:\(s\))?[:： ]+)*[:=]?\s*(?:\$\.)?([A-Za-z_][A-Za-z0-9_.]{1,63})`,
+	)
 	// validated matches a name where Python's pydantic prints it, on a line of its own.
 	validated = regexp.MustCompile(`validation errors? for \w+\s+([A-Za-z_][A-Za-z0-9_.]{1,63})\s`)
-	refused   = regexp.MustCompile(`(?i)\b([A-Za-z_][A-Za-z0-9_.]{1,63})(?: parameter| field| argument| option| value)?:? (?:is |are |was |does |has )*(?:not|un|no longer|deprecated|only|must|extra|invalid|cannot|can't|should|incompatible|forbidden)`)
-	leading   = regexp.MustCompile(`^\W*([A-Za-z_][A-Za-z0-9_.]{1,63}):`)
+	refused   = regexp.MustCompile(
+		`(?i)\b([A-Za-z_][A-Za-z0-9_.]{1,63})(?: parameter| field| argument| option| value)?:? (?:is |are |was |does ` +
+			`|has )*(?:not|un|no longer|deprecated|only|must|extra|invalid|cannot|can't|should|incompatible|forbidden)`,
+	)
+	leading = regexp.MustCompile(`^\W*([A-Za-z_][A-Za-z0-9_.]{1,63}):`)
 )
 
 // maxNames bounds the names that are looked at in one refusal.
@@ -710,8 +763,8 @@ func numbersIn(text string) []int {
 	return list
 }
 
-// fewerTools returns how many tools a server takes: the largest number that it says below the number that was sent; without
-// one, half of them.
+// fewerTools returns how many tools a server takes: the largest number that it says below the number that was
+// sent; without one, half of them.
 func fewerTools(words string, sent int) int {
 	most := 0
 	for _, n := range numbersIn(words) {
@@ -725,11 +778,13 @@ func fewerTools(words string, sent int) int {
 	return most
 }
 
-var limits = regexp.MustCompile(`(?:at most|maximum|max|up to|less than or equal to|<=|≤|no more than|not exceed|exceeds?|> ?|range .{0,40}\[ ?\d+ ?, ?|between .{0,12}and|\[ ?\d+ ?, ?|limit)\D{0,60}?(\d[\d_,]*)`)
+var limits = regexp.MustCompile(`(?:at most|maximum|max|up to|less than or equal to|<=|≤|no more than|not exceed|` +
+	`exceeds?|> ?|range .{0,40}\[ ?\d+ ?, ?|between .{0,12}and|\[ ?\d+ ?, ?|limit)\D{0,60}?(\d[\d_,]*)`)
 
 // limitOf returns the largest value that a server takes for a field with a number of tokens; 0 = it does not say.
 func limitOf(words, path string) int {
-	if !strings.HasPrefix(path, "max_") || strings.Contains(words, "unsupported") || strings.Contains(words, "not supported") {
+	if !strings.HasPrefix(path, "max_") || strings.Contains(words, "unsupported") ||
+		strings.Contains(words, "not supported") {
 		return 0
 	}
 	least := 0

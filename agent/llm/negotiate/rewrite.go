@@ -200,11 +200,12 @@ func (e *Edits) editObject(raw []byte, path string, depth int) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// blocksPrefix begins the names of lists of blocks in Params.Rename that are sent as one text: "blocks:system" to "string".
+// blocksPrefix begins the names of lists of blocks in Params.Rename that are sent as one
+// text: "blocks:system" to "string".
 const blocksPrefix = "blocks:"
 
-// oneText returns a list of blocks of text as one string, with an empty line between two. Anything else stays as it is: a
-// call, a result or a picture has no place in a text.
+// oneText returns a list of blocks of text as one string, with an empty line between two. Anything else stays as it is:
+// a call, a result or a picture has no place in a text.
 func oneText(value json.RawMessage) json.RawMessage {
 	var blocks []struct {
 		Type string  `json:"type"`

@@ -150,8 +150,8 @@ func stageUses(stages [][]wish, req *llm.Request, at int) (string, []llm.ToolUse
 // wishPlace is the position of a wish in the plan.
 type wishPlace struct{ stage, wish int }
 
-// stageResults finds the result of each wish that has been requested; a nil result is missing from the history. The n-th
-// use of a tool belongs to the n-th wish for it: ids and the spelling of arguments can change on the way through a
+// stageResults finds the result of each wish that has been requested; a nil result is missing from the history. The
+// n-th use of a tool belongs to the n-th wish for it: ids and the spelling of arguments can change on the way through a
 // journal, but the order cannot.
 func stageResults(stages [][]wish, messages []llm.Message) map[wishPlace]*llm.ToolResult {
 	results := map[string]*llm.ToolResult{}
@@ -184,8 +184,8 @@ var scheduledRE = lazyExpression(`^\[scheduled task [^\n]*\]\n`)
 // quotation matches a replied-to message and background news in front of what the person wrote.
 var quotation = lazyExpression(`(?s)^(?:\[(?:reply to|news) [^\n]*\]\n.*?\n\[end of (?:quotation|news)\]\n)+`)
 
-// spokenText returns what the person wrote, without the quotation, and without the speaker's name that precedes messages in
-// shared conversations.
+// spokenText returns what the person wrote, without the quotation, and without the speaker's name that precedes
+// messages in shared conversations.
 func spokenText(text string, speakers bool) string {
 	text = quotation().ReplaceAllString(text, "")
 	if name, rest, ok := strings.Cut(text, ": "); ok && speakers && !strings.Contains(name, "\n") {

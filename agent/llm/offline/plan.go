@@ -20,21 +20,38 @@ type wish struct {
 const object = "(\"[^\"]+\"|'[^']+'|`[^`]+`|\\S+)"
 
 var (
-	politeRE   = lazyExpression(`(?i)^(?:please|could you|can you|would you|will you|hey|now|then|and)\b[,:]?\s*`)
-	mentionRE  = lazyExpression(`^@\w+[,:]?\s*`)
-	thenRE     = lazyExpression(`(?i)^(?:\s*[,;.]?\s+and then\s+|\s*[,;.]\s*then\s+|\s*\n\s*then\s+)`)
-	listRE     = lazyExpression(`(?i)^(?:list|show|ls|what|which)\b(?: me)?(?: all)?(?: the| my)?\s*(?:files?|folder|directory|content|contents)?(?: are| do we have| do you see| is)?(?: there)?(?:\s+(?:in|of|under|inside)\s+(?:the\s+)?` + object + `(?:\s+(?:folder|directory))?|\s+here)?[?.!]*$`)
-	whatInRE   = lazyExpression(`(?i)^what(?:'s| is)\s+(?:in|inside)\s+(?:the\s+)?(?:file\s+)?` + object + `(\s+(?:folder|directory))?[?.!]*$`)
-	readRE     = lazyExpression(`(?is)^(?:read|show(?: me)?|open|cat|print)\s+(?:the\s+)?(?:files?\s+)?(.+)$`)
-	writeRE    = lazyExpression("(?is)^(?:write|create|save)\\s+(?:a\\s+|the\\s+)?(?:file\\s+)?(?:named\\s+|called\\s+)?(\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`|[^\\s\"']+?)(?:\\s*:|(?:\\s+with(?:\\s+the)?(?:\\s+(?:text|content))?|\\s+saying):?)\\s*(.*)$")
-	writeToRE  = lazyExpression("(?is)^(?:write|save|put)\\s+(\"[^\"]*\"|'[^']*'|`[^`]*`)\\s+(?:to|into|in)\\s+(?:the\\s+)?(?:file\\s+)?" + object + `(.*)$`)
-	runRE      = lazyExpression(`(?is)^(?:run|execute|exec)\b(?:\s+(?:the\s+)?command)?\s*:?\s*(.+)$`)
-	tempRE     = lazyExpression(`(?i)^(?:delete|remove|clean up)\s+(?:all\s+)?(?:the\s+|my\s+)?(?:temp|temporary|tmp|\.tmp|\*\.tmp)\s*files?(?:\s+(?:in|under)\s+(?:the\s+)?` + object + `)?[?.!]*$`)
-	deleteRE   = lazyExpression(`(?i)^(?:delete|remove)\s+(?:the\s+)?(?:file\s+|folder\s+|directory\s+)?` + object + `$`)
-	searchRE   = lazyExpression(`(?is)^(?:search|grep|look)\s+(?:for\s+)?(.+?)(?:\s+in\s+(?:the\s+|all\s+|my\s+)*(files?|code|folder|` + object + `))?$`)
-	findRE     = lazyExpression(`(?i)^find\s+(?:all\s+)?(?:the\s+)?(?:files?\s+)?(?:named\s+|called\s+|matching\s+)?` + object + `$`)
-	fetchRE    = lazyExpression(`(?i)^(?:fetch|get|download|open|visit|read)\s+(?:the\s+)?(?:page\s+|url\s+|site\s+)?(https?://\S+)$`)
-	remindRE   = lazyExpression(`(?is)^remind me in\s+(an?|\d{1,4})\s*(minutes?|mins?|m|hours?|h)\b\s*(?:(?:to|that|of|about)\s+)?(.*)$`)
+	politeRE  = lazyExpression(`(?i)^(?:please|could you|can you|would you|will you|hey|now|then|and)\b[,:]?\s*`)
+	mentionRE = lazyExpression(`^@\w+[,:]?\s*`)
+	thenRE    = lazyExpression(`(?i)^(?:\s*[,;.]?\s+and then\s+|\s*[,;.]\s*then\s+|\s*\n\s*then\s+)`)
+	listRE    = lazyExpression(`(?i)^(?:list|show|ls|what|which)\b(?: me)?(?: all)?(?: the| my)?\s*(?:files?|folder|` +
+		`directory|content|contents)?(?: are| do we have| do you see| is)?(?: there)?(?:\s+(?:in|of|under|` +
+		`inside)\s+(?:the\s+)?` +
+		object + `(?:\s+(?:folder|directory))?|\s+here)?[?.!]*$`)
+	whatInRE = lazyExpression(`(?i)^what(?:'s| is)\s+(?:in|inside)\s+(?:the\s+)?(?:file\s+)?` +
+		object + `(\s+(?:folder|directory))?[?.!]*$`)
+	readRE  = lazyExpression(`(?is)^(?:read|show(?: me)?|open|cat|print)\s+(?:the\s+)?(?:files?\s+)?(.+)$`)
+	writeRE = lazyExpression(
+		"(?is)^(?:write|create|save)\\s+(?:a\\s+|the\\s+)?(?:file\\s+)?(?:named\\s+|called\\s+)?(\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`|[^\\s\"']+?)(?:\\s*:|(?:\\s+with(?:\\s+the)?(?:\\s+(?:text|content))?|\\s+saying):?)\\s*(.*)$",
+	)
+	writeToRE = lazyExpression(
+		"(?is)^(?:write|save|put)\\s+(\"[^\"]*\"|'[^']*'|`[^`]*`)\\s+(?:to|into|in)\\s+(?:the\\s+)?(?:file\\s+)?" +
+			object + `(.*)$`,
+	)
+	runRE  = lazyExpression(`(?is)^(?:run|execute|exec)\b(?:\s+(?:the\s+)?command)?\s*:?\s*(.+)$`)
+	tempRE = lazyExpression(`(?i)^(?:delete|remove|clean up)\s+(?:all\s+)?(?:the\s+|my\s+)?(?:temp|temporary|tmp|` +
+		`\.tmp|\*\.tmp)\s*files?(?:\s+(?:in|under)\s+(?:the\s+)?` + object + `)?[?.!]*$`)
+	deleteRE = lazyExpression(`(?i)^(?:delete|remove)\s+(?:the\s+)?(?:file\s+|folder\s+|directory\s+)?` +
+		object + `$`)
+	searchRE = lazyExpression(`(?is)^(?:search|grep|look)\s+(?:for\s+)?(.+?)(?:\s+in\s+(?:the\s+|all\s+|` +
+		`my\s+)*(files?|code|folder|` + object + `))?$`)
+	findRE = lazyExpression(`(?i)^find\s+(?:all\s+)?(?:the\s+)?(?:files?\s+)?(?:named\s+|called\s+|matching\s+)?` +
+		object + `$`)
+	fetchRE = lazyExpression(
+		`(?i)^(?:fetch|get|download|open|visit|read)\s+(?:the\s+)?(?:page\s+|url\s+|site\s+)?(https?://\S+)$`,
+	)
+	remindRE = lazyExpression(
+		`(?is)^remind me in\s+(an?|\d{1,4})\s*(minutes?|mins?|m|hours?|h)\b\s*(?:(?:to|that|of|about)\s+)?(.*)$`,
+	)
 	rememberRE = lazyExpression(`(?is)^remember\s*(?:that\s+|:\s*)?(.+)$`)
 	recallRE   = lazyExpression(`(?is)^(?:what do you remember about|what do you know about|recall)\s+(.+?)[?.!]*$`)
 	callRE     = lazyExpression(`(?is)^(?:call|use)\s+(?:the\s+)?(?:tool\s+)?([\w.:-]+)\s*(?:with\s+)?(\{.*)?$`)
@@ -134,7 +151,9 @@ func quoteEnd(s string, i int) int {
 // file ("read a and then b").
 func readClause(clause, verb string) (stage []wish, newVerb string) {
 	clause = dropPhrases(clause)
-	rules := []func(string) []wish{listRule, fetchRule, removeRule, searchRule, scheduleRule, memoryRule, otherRules, readRule}
+	rules := []func(string) []wish{
+		listRule, fetchRule, removeRule, searchRule, scheduleRule, memoryRule, otherRules, readRule,
+	}
 	for _, rule := range rules {
 		if stage := rule(clause); len(stage) > 0 {
 			return stage, stage[0].tool
@@ -225,8 +244,8 @@ func searchRule(s string) []wish {
 	return []wish{{tool: "grep", args: encodeArguments(args), phrase: "search for " + text, subject: text}}
 }
 
-// scheduleRule is the rule for reminders. The name of a reminder is what it is about and in how long: the same words again
-// move it.
+// scheduleRule is the rule for reminders. The name of a reminder is what it is about and in how
+// long: the same words again move it.
 func scheduleRule(s string) []wish {
 	m := remindRE().FindStringSubmatch(s)
 	if m == nil {
@@ -244,8 +263,10 @@ func scheduleRule(s string) []wish {
 	return []wish{{
 		tool: "schedule_deferred",
 		args: encodeArguments(map[string]any{
-			"name": string(name) + " (in " + count + " " + strings.ToLower(m[2]) + ")", "run_at": "+" + count + strings.ToLower(m[2][:1]),
-			"kind": "reminder", "task": "Reminder: " + task,
+			"name":   string(name) + " (in " + count + " " + strings.ToLower(m[2]) + ")",
+			"run_at": "+" + count + strings.ToLower(m[2][:1]),
+			"kind":   "reminder",
+			"task":   "Reminder: " + task,
 		}),
 		phrase: "set a reminder", subject: task, changes: true,
 	}}
@@ -288,7 +309,12 @@ func listFiles(path string) wish {
 	if nothingRE().MatchString(path) {
 		path = "."
 	}
-	return wish{tool: "list_directory", args: oneArgument("path", path), phrase: "list the files in " + path, subject: path}
+	return wish{
+		tool:    "list_directory",
+		args:    oneArgument("path", path),
+		phrase:  "list the files in " + path,
+		subject: path,
+	}
 }
 
 func readFile(path string) wish {
@@ -301,7 +327,13 @@ func writeFile(path, content string) wish {
 }
 
 func runShell(command string) wish {
-	return wish{tool: "bash", args: oneArgument("command", command), phrase: "run that", subject: command, changes: true}
+	return wish{
+		tool:    "bash",
+		args:    oneArgument("command", command),
+		phrase:  "run that",
+		subject: command,
+		changes: true,
+	}
 }
 
 // commandText removes a code block, back quotes or plain quotes around the whole command.

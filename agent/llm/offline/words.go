@@ -13,7 +13,9 @@ import (
 const maxShown = 3000
 
 var (
-	greetRE    = lazyExpression(`(?i)^(?:hi|hello|hey|good (?:morning|evening|day|afternoon)|greetings|hallo|moin)\b[\s\w,]{0,20}[!.?]*$`)
+	greetRE = lazyExpression(
+		`(?i)^(?:hi|hello|hey|good (?:morning|evening|day|afternoon)|greetings|hallo|moin)\b[\s\w,]{0,20}[!.?]*$`,
+	)
 	helpRE     = lazyExpression(`(?i)^(?:help|what can you do|what do you do|/start|/help)\b[^\n]{0,20}$`)
 	whoRE      = lazyExpression(`(?i)^(?:who|what) are you\b[^\n]{0,20}$`)
 	thanksRE   = lazyExpression(`(?i)^(?:thanks|thank you|thx|great|ok|okay|cool)\b[\s\w,]{0,20}[!.]*$`)
@@ -85,8 +87,9 @@ func reportStages(stages [][]wish, last int, done map[wishPlace]*llm.ToolResult,
 			case s > last:
 				left = append(left, describeWish(w))
 			case !offered[w.tool]:
-				parts = append(parts, fmt.Sprintf("I could not %s: I would need the tool `%s`, and it is not offered to me here.",
-					w.phrase, w.tool))
+				parts = append(parts, fmt.Sprintf(
+					"I could not %s: I would need the tool `%s`, and it is not offered to me here.", w.phrase, w.tool,
+				))
 			default:
 				parts = append(parts, fmt.Sprintf("I do not know what became of this: %s.", describeWish(w)))
 			}
@@ -114,7 +117,9 @@ func describeResult(w wish, r *llm.ToolResult) string {
 	text := strings.TrimRight(r.Text, " \n")
 	switch w.tool {
 	case "list_directory":
-		return titledBlock("This is in "+inlineCode(w.subject)+":", "There is nothing in "+inlineCode(w.subject)+".", text)
+		return titledBlock(
+			"This is in "+inlineCode(w.subject)+":", "There is nothing in "+inlineCode(w.subject)+".", text,
+		)
 	case "read":
 		return titledBlock(inlineCode(w.subject)+" says:", inlineCode(w.subject)+" is empty.", text)
 	case "write":

@@ -20,7 +20,9 @@ func hostOf(base string) (host, version string, err error) {
 			return u.Host, version, nil
 		}
 	}
-	return "", "", errors.New("base_url must look like https://host/v1, without user name and query (except Azure's api-version)")
+	return "", "", errors.New(
+		"base_url must look like https://host/v1, without user name and query (except Azure's api-version)",
+	)
 }
 
 // addressedClient returns a client that puts the key and the version of the API where a server wants them.

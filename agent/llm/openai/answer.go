@@ -92,15 +92,16 @@ type counts struct {
 	} `json:"prompt_tokens_details"`
 }
 
-// missingPiece reports whether an event that cannot be decoded may lack a piece of the answer. A field of another type, such as
-// a model that is a number or a usage that is a string, is left out, and the rest is read.
+// missingPiece reports whether an event that cannot be decoded may lack a piece of the answer. A field of another type,
+// such as a model that is a number or a usage that is a string, is left out, and the rest is read.
 func missingPiece(err error) bool {
 	odd, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
 		return true
 	}
 	place := strings.TrimPrefix(odd.Field, "frame.")
-	return place == "" || place == "frame" || place == "choices" || place == "choices.delta" || place == "choices.message"
+	return place == "" || place == "frame" || place == "choices" ||
+		place == "choices.delta" || place == "choices.message"
 }
 
 // takeEvent adds one event.
@@ -212,8 +213,8 @@ func (a *answer) wordsOf(d *delta) (text, thought string) {
 	return text, thought
 }
 
-// contentParts returns the text and the thoughts of content that is a list of parts (Mistral), or of details of reasoning
-// (OpenRouter). Encrypted thoughts are left out.
+// contentParts returns the text and the thoughts of content that is a list of parts (Mistral), or of details of
+// reasoning (OpenRouter). Encrypted thoughts are left out.
 func contentParts(raw json.RawMessage) (text, thought string) {
 	var list []struct {
 		Type     string          `json:"type"`
@@ -348,13 +349,14 @@ func (c *call) ownsPiece(p *piece) bool {
 // isClosed reports whether the arguments are a complete object.
 func (c *call) isClosed() bool { return completeObject(c.args.String()) }
 
-// completeObject reports whether s is a complete JSON object. Checking the ends first keeps a long stream of fragments cheap.
+// completeObject reports whether s is a complete JSON object. Checking the ends first keeps a
+// long stream of fragments cheap.
 func completeObject(s string) bool {
 	return len(s) > 1 && s[0] == '{' && s[len(s)-1] == '}' && json.Valid([]byte(s))
 }
 
-// addPiece appends a fragment. A name that is repeated or grows with every chunk is not duplicated, nor are arguments that
-// are sent again as a whole.
+// addPiece appends a fragment. A name that is repeated or grows with every chunk is not duplicated, nor are arguments
+// that are sent again as a whole.
 func (c *call) addPiece(p *piece, args string) {
 	if c.id == "" {
 		c.id = p.ID
@@ -397,7 +399,8 @@ func (a *answer) hasBegun() bool { return a.size > 0 || a.thinks || len(a.calls)
 func (a *answer) makeResponse(origin string, names *wire.Names) (*llm.Response, error) {
 	res := &llm.Response{Usage: a.usage, Model: a.model, Uses: a.makeUses(origin, names)}
 	switch reason, _, _ := strings.Cut(a.finish, ":"); reason { // Gemini: "content_filter: SAFETY"
-	case "content_filter", "refusal", "safety", "sensitive", "recitation", "blocklist", "prohibited_content", "spii", "image_safety", "moderation":
+	case "content_filter", "refusal", "safety", "sensitive", "recitation",
+		"blocklist", "prohibited_content", "spii", "image_safety", "moderation":
 		res.Stop, res.Filtered = llm.StopRefusal, !a.refused
 	case "model_context_window_exceeded":
 		if !a.hasBegun() {
@@ -433,7 +436,11 @@ func (a *answer) makeUses(origin string, names *wire.Names) []llm.ToolUse {
 		name := names.Decode(c.name)
 		u := llm.ToolUse{ID: id, Name: name, Args: names.DecodeArgs(name, json.RawMessage(args))}
 		if len(c.extra) > 0 {
-			if extra, err := json.Marshal(origins{Host: origin, ChatModel: a.provider.o.Model, Fields: c.extra}); err == nil {
+			if extra, err := json.Marshal(origins{
+				Host:      origin,
+				ChatModel: a.provider.o.Model,
+				Fields:    c.extra,
+			}); err == nil {
 				u.Extra = extra
 			}
 		}

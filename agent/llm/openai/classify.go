@@ -72,8 +72,15 @@ func (p *Provider) classifyError(x *exchange, err error) error {
 func (p *Provider) complaintError(x *exchange, c *complaint.Complaint) error {
 	limit, size, _ := c.Overflow()
 	e := &llm.Error{
-		Kind: c.Kind(), Provider: p.o.Name, Status: cmp.Or(c.Status, x.status), RetryAfter: c.RetryAfter, Window: limit, Size: size, Budget: c.Quota(),
-		Unexplained: c.Unexplained(), Answer: c.Affordable(),
+		Kind:        c.Kind(),
+		Provider:    p.o.Name,
+		Status:      cmp.Or(c.Status, x.status),
+		RetryAfter:  c.RetryAfter,
+		Window:      limit,
+		Size:        size,
+		Budget:      c.Quota(),
+		Unexplained: c.Unexplained(),
+		Answer:      c.Affordable(),
 	}
 	if c.Code == garbledCode {
 		e.Kind = llm.Truncated
@@ -93,11 +100,16 @@ func (p *Provider) elsewhereError(x *exchange, c *complaint.Complaint) error {
 
 // misdirectedError is the error of an address at which no model server with this API answers, as text says.
 func (p *Provider) misdirectedError(x *exchange, text string) error {
-	return &llm.Error{Kind: llm.WrongAddress, Provider: p.o.Name, Status: x.status, Err: errors.New(p.o.Key.Clean(text))}
+	return &llm.Error{
+		Kind:     llm.WrongAddress,
+		Provider: p.o.Name,
+		Status:   x.status,
+		Err:      errors.New(p.o.Key.Clean(text)),
+	}
 }
 
-// unansweredError is the error of an answer with a status of success in which nothing of an answer was found. begun: some
-// thing of it was, and words say what is missing.
+// unansweredError is the error of an answer with a status of success in which nothing of an answer was found. begun:
+// some thing of it was, and words say what is missing.
 func (p *Provider) unansweredError(x *exchange, begun bool, words string) error {
 	f := x.frames
 	if begun || f.heard {
@@ -107,12 +119,16 @@ func (p *Provider) unansweredError(x *exchange, begun bool, words string) error 
 		return err
 	}
 	return &llm.Error{
-		Kind: llm.Truncated, Status: x.status, Unexplained: true, Blank: true, Err: fmt.Errorf("%s: the answer has nothing in it", words),
+		Kind:        llm.Truncated,
+		Status:      x.status,
+		Unexplained: true,
+		Blank:       true,
+		Err:         fmt.Errorf("%s: the answer has nothing in it", words),
 	}
 }
 
-// strayError is the error of what came instead of an answer; nil = it says nothing. plain: it did not come as events, so that
-// it is no keepalive.
+// strayError is the error of what came instead of an answer; nil = it says nothing. plain: it did not come as
+// events, so that it is no keepalive.
 func (p *Provider) strayError(x *exchange, head []byte, plain bool) error {
 	if len(bytes.TrimSpace(head)) == 0 {
 		return nil

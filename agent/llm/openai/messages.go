@@ -42,8 +42,8 @@ type chatFunction struct {
 	Arguments string `json:"arguments"`
 }
 
-// messageForm returns how messages have to look for the server. Contents of results follow them, because a tool's message takes
-// text only.
+// messageForm returns how messages have to look for the server. Contents of results follow them, because a
+// tool's message takes text only.
 func (w *completions) messageForm(d *dialect.Dialect, contents *media.Contents) *history.Rules {
 	rules := &history.Rules{History: d.History, Host: w.origin, Model: w.provider.o.Model}
 	if contents != nil {
@@ -53,7 +53,9 @@ func (w *completions) messageForm(d *dialect.Dialect, contents *media.Contents) 
 }
 
 // makeMessages encodes a conversation that has the form of the rules.
-func (w *completions) makeMessages(rules *history.Rules, req *llm.Request, names *wire.Names, contents *media.Contents) ([]byte, error) {
+func (w *completions) makeMessages(
+	rules *history.Rules, req *llm.Request, names *wire.Names, contents *media.Contents,
+) ([]byte, error) {
 	list := make([]chatMessage, 0, len(req.Messages)+1)
 	if req.System != "" {
 		list = append(list, chatMessage{Role: goopenai.ChatMessageRoleSystem, Content: req.System})

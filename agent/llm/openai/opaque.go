@@ -9,8 +9,8 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/history"
 )
 
-// returnedFields collects the fields of an answer that its server wants back with the message: its reasoning, as a text or as
-// a list of details. They are opaque: what is shown of them is read elsewhere.
+// returnedFields collects the fields of an answer that its server wants back with the message: its reasoning, as a text
+// or as a list of details. They are opaque: what is shown of them is read elsewhere.
 type returnedFields struct {
 	content, reasoning returnedText
 	details            []json.RawMessage
@@ -56,8 +56,8 @@ func (r *returnedFields) addText(t *returnedText, raw json.RawMessage) {
 	}
 }
 
-// joinedDetail joins two pieces of one detail; nil = they are two. A stream sends the text of a detail in pieces and its
-// other fields with one of them.
+// joinedDetail joins two pieces of one detail; nil = they are two. A stream sends the text of a detail in pieces and
+// its other fields with one of them.
 func joinedDetail(a, b json.RawMessage) json.RawMessage {
 	var before, after map[string]json.RawMessage
 	if json.Unmarshal(a, &before) != nil || json.Unmarshal(b, &after) != nil {
@@ -95,7 +95,8 @@ func joinedDetail(a, b json.RawMessage) json.RawMessage {
 	return out
 }
 
-// insideQuotes returns what stands between the quotes of a JSON string; nothing for null, and false for any other value.
+// insideQuotes returns what stands between the quotes of a JSON string; nothing for null,
+// and false for any other value.
 func insideQuotes(value json.RawMessage) (string, bool) {
 	if !isPresent(value) {
 		return "", true
@@ -114,8 +115,8 @@ func valuesDiffer(a, b json.RawMessage) bool {
 	return isPresent(a) && isPresent(b) && string(a) != string(b)
 }
 
-// encodeExtra returns what belongs into llm.Response.Extra; nil = nothing has to be sent back. named: where the answer came
-// from is kept in any case.
+// encodeExtra returns what belongs into llm.Response.Extra; nil = nothing has to be sent back. named: where the answer
+// came from is kept in any case.
 func (r *returnedFields) encodeExtra(host, model string, named bool) json.RawMessage {
 	if r.size > history.MaxOpaque {
 		return nil

@@ -60,8 +60,8 @@ type Options struct {
 	Tariff cost.Tariff // of Model; the zero value = it costs nothing
 	// Wire is the API for conversations: WireAuto (or ""), WireChat or WireResponses.
 	Wire string
-	// Dialect is what the server accepts, before anything is learnt of it; the zero value = an unknown server, which gets
-	// what all of them take.
+	// Dialect is what the server accepts, before anything is learnt of it; the zero value = an unknown server,
+	// which gets what all of them take.
 	Dialect dialect.Dialect
 	// Memory keeps what is learnt of the server; nil = as long as the Provider lives.
 	Memory dialect.Memory
@@ -123,13 +123,25 @@ func New(o Options) (*Provider, error) {
 	}
 	p.rules = mediaRules(&p.o)
 	p.forms = negotiate.New(negotiate.Options{
-		Provider: o.Name, Model: o.Model, Dialect: p.o.Dialect, Memory: o.Memory, Learner: o.Learner, Rules: &p.rules, Ask: p.askForm,
-		FixedWire: o.Wire == WireChat || o.Wire == WireResponses, Native: o.Native, Clean: o.Key.Clean, Refused: o.Refused, Now: o.Now, Log: o.Log,
+		Provider:  o.Name,
+		Model:     o.Model,
+		Dialect:   p.o.Dialect,
+		Memory:    o.Memory,
+		Learner:   o.Learner,
+		Rules:     &p.rules,
+		Ask:       p.askForm,
+		FixedWire: o.Wire == WireChat || o.Wire == WireResponses,
+		Native:    o.Native,
+		Clean:     o.Key.Clean,
+		Refused:   o.Refused,
+		Now:       o.Now,
+		Log:       o.Log,
 	})
 	return p, nil
 }
 
-// mediaRules returns the limits of the APIs (OpenAI's guides to images and files, November 2026; a request may have 50 MB).
+// mediaRules returns the limits of the APIs (OpenAI's guides to images and files, November
+// 2026; a request may have 50 MB).
 func mediaRules(o *Options) media.Rules {
 	accepts := media.OfModel(o.Model)
 	if o.Accepts != nil {
@@ -222,7 +234,12 @@ func (p *Provider) askForm(
 		if x.refusal {
 			said := words.Finish(true)
 			return &llm.Response{
-				Text: said.Text, Thoughts: said.Thoughts, Stop: llm.StopRefusal, Filtered: said.Text != "", Provider: p.o.Name, Model: p.o.Model,
+				Text:     said.Text,
+				Thoughts: said.Thoughts,
+				Stop:     llm.StopRefusal,
+				Filtered: said.Text != "",
+				Provider: p.o.Name,
+				Model:    p.o.Model,
 			}, nil, nil
 		}
 		if x.complaint != nil && x.complaint.Failed != "" {
@@ -237,7 +254,8 @@ func (p *Provider) askForm(
 		return nil, &negotiate.Refusal{Complaint: x.complaint, Body: bytes.Join(x.pieces, nil), Names: x.names}, err
 	}
 	if x.frames != nil && x.frames.skipped > 0 {
-		p.o.Log.Debug().Str("provider", p.o.Name).Int("events", x.frames.skipped).Msg("events that are not JSON were skipped")
+		p.o.Log.Debug().Str("provider", p.o.Name).Int("events", x.frames.skipped).
+			Msg("events that are not JSON were skipped")
 	}
 	res.Provider = p.o.Name
 	if res.Model == "" {
@@ -251,9 +269,15 @@ func (p *Provider) askForm(
 }
 
 // speechOptions returns how the words of an answer are read.
-func (p *Provider) speechOptions(x *exchange, req *llm.Request, form *negotiate.Form, onDelta func(string)) *textcall.Options {
+func (p *Provider) speechOptions(
+	x *exchange, req *llm.Request, form *negotiate.Form, onDelta func(string),
+) *textcall.Options {
 	o := &textcall.Options{
-		Tools: req.Tools, Opened: form.Dialect.Traits.OpensThought, Text: onDelta, Thought: req.OnThought, Void: req.OnReset,
+		Tools:   req.Tools,
+		Opened:  form.Dialect.Traits.OpensThought,
+		Text:    onDelta,
+		Thought: req.OnThought,
+		Void:    req.OnReset,
 		Decode: func(name string) string {
 			if x.names == nil {
 				return name
@@ -308,8 +332,8 @@ func (p *Provider) textUses(calls []textcall.Call, names *wire.Names) []llm.Tool
 	return out
 }
 
-// rescuedAnswer is the answer that a server refused because it could not read its calls (Groq's tool_use_failed). Calls that
-// cannot be read here either leave an answer in which they are not made.
+// rescuedAnswer is the answer that a server refused because it could not read its calls (Groq's tool_use_failed). Calls
+// that cannot be read here either leave an answer in which they are not made.
 func (p *Provider) rescuedAnswer(x *exchange, req *llm.Request) *llm.Response {
 	o := p.speechOptions(x, req, x.form, nil)
 	o.Thought, o.Void, o.Opened = nil, nil, false
@@ -317,7 +341,11 @@ func (p *Provider) rescuedAnswer(x *exchange, req *llm.Request) *llm.Response {
 	words.Write(x.complaint.Failed)
 	said := words.Finish(false)
 	res := &llm.Response{
-		Thoughts: said.Thoughts, Uses: p.textUses(said.Calls, x.names), Stop: llm.StopTools, Provider: p.o.Name, Model: p.o.Model,
+		Thoughts: said.Thoughts,
+		Uses:     p.textUses(said.Calls, x.names),
+		Stop:     llm.StopTools,
+		Provider: p.o.Name,
+		Model:    p.o.Model,
 	}
 	if len(res.Uses) == 0 {
 		res.Text, res.Unmade, res.Stop = said.Text, true, llm.StopEnd
@@ -421,7 +449,9 @@ func (p *Provider) embedBatch(ctx context.Context, texts []string) ([][]float32,
 			return nil, p.garbledError("embedding with index %d, out of range or repeated", d.Index)
 		case len(d.Embedding) == 0 || len(d.Embedding) != len(res.Data[0].Embedding):
 			first := len(res.Data[0].Embedding)
-			return nil, p.garbledError("embedding %d has %d numbers, the first one %d", d.Index, len(d.Embedding), first)
+			return nil, p.garbledError(
+				"embedding %d has %d numbers, the first one %d", d.Index, len(d.Embedding), first,
+			)
 		}
 		out[d.Index] = d.Embedding
 	}

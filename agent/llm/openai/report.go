@@ -220,8 +220,8 @@ func (r *report) fitText(text string) string {
 	return part
 }
 
-// findItem returns the item that an event belongs to, or a new one. An event can arrive before the one that announces its
-// item.
+// findItem returns the item that an event belongs to, or a new one. An event can arrive before
+// the one that announces its item.
 func (r *report) findItem(kind, id string, index *int, announce bool) (*item, error) {
 	if i := r.seenItem(kind, id, index, announce); i != nil {
 		return i, nil
@@ -239,8 +239,8 @@ func (r *report) findItem(kind, id string, index *int, announce bool) (*item, er
 	return i, nil
 }
 
-// seenItem finds a known item; nil = none. The id takes precedence over the index, because some gateways change ids between
-// events and some servers give every item index 0.
+// seenItem finds a known item; nil = none. The id takes precedence over the index, because some gateways change ids
+// between events and some servers give every item index 0.
 func (r *report) seenItem(kind, id string, index *int, announce bool) *item {
 	for _, i := range slices.Backward(r.items) {
 		if i.kind == kind && id != "" && i.id == id {
@@ -274,8 +274,8 @@ func (r *report) addItem(e *itemEvent, announce bool) error {
 	return nil
 }
 
-// fillItem adds the server's data to an item. An announcement contains only the beginning of text and arguments, which is
-// sent again.
+// fillItem adds the server's data to an item. An announcement contains only the beginning of text and
+// arguments, which is sent again.
 func (r *report) fillItem(i *item, o *outputItem, raw json.RawMessage, done bool) {
 	i.id = cmp.Or(i.id, o.ID)
 	i.callID = cmp.Or(o.CallID, i.callID)
@@ -367,9 +367,9 @@ func (r *report) makeResponse(w *responses, names *wire.Names) (*llm.Response, e
 	return res, nil
 }
 
-// makeUses converts the calls to tool uses with the reasoning that led to them; of an answer without calls, it returns what
-// precedes its text. A call that was cut off before its arguments began is dropped: without arguments it would be a
-// different call.
+// makeUses converts the calls to tool uses with the reasoning that led to them; of an answer without calls, it
+// returns what precedes its text. A call that was cut off before its arguments began is dropped: without
+// arguments it would be a different call.
 func (r *report) makeUses(w *responses, names *wire.Names) ([]llm.ToolUse, lead, error) {
 	var out []llm.ToolUse
 	var from origins
@@ -396,7 +396,10 @@ func (r *report) makeUses(w *responses, names *wire.Names) ([]llm.ToolUse, lead,
 			args = "{}"
 		}
 		if len(out) == maxUses {
-			return nil, lead{}, &llm.Error{Kind: llm.Invalid, Err: fmt.Errorf("answer has more than %d tool calls", maxUses)}
+			return nil, lead{}, &llm.Error{
+				Kind: llm.Invalid,
+				Err:  fmt.Errorf("answer has more than %d tool calls", maxUses),
+			}
 		}
 		name := names.Decode(i.name)
 		out = append(out, llm.ToolUse{

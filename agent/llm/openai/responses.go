@@ -53,7 +53,8 @@ func (w *responses) chat(
 // ofReasoning recognises a refusal of reasoning that was sent back.
 func ofReasoning(c *complaint.Complaint) bool {
 	lower := strings.ToLower(c.Message)
-	return c.Has("invalid_encrypted_content") || strings.Contains(lower, "required following item") || strings.Contains(lower, "items are not persisted")
+	return c.Has("invalid_encrypted_content") || strings.Contains(lower, "required following item") ||
+		strings.Contains(lower, "items are not persisted")
 }
 
 // responsesMark is in every event of a stream of the Responses API: in its type, or in its object.
@@ -88,7 +89,9 @@ func (w *responses) askOnce(
 			if x.frames.ended && r.finishWithout() {
 				break
 			}
-			err = w.provider.unansweredError(x, r.size > 0 || len(r.items) > 0, "stream ended without response.completed")
+			err = w.provider.unansweredError(
+				x, r.size > 0 || len(r.items) > 0, "stream ended without response.completed",
+			)
 		}
 		if err != nil {
 			return nil, err
@@ -140,7 +143,12 @@ type responseTool struct {
 func responseTools(list []wire.Tool) ([]byte, error) {
 	out := make([]responseTool, len(list))
 	for i, t := range list {
-		out[i] = responseTool{Name: t.Name, Description: t.Description, Parameters: t.Schema, Type: goopenai.ToolTypeFunction}
+		out[i] = responseTool{
+			Name:        t.Name,
+			Description: t.Description,
+			Parameters:  t.Schema,
+			Type:        goopenai.ToolTypeFunction,
+		}
 	}
 	return json.Marshal(out) //nolint:wrapcheck // by the box
 }
@@ -217,8 +225,8 @@ func speechItem(role llm.Role, content any, phase string) any {
 	return goopenai.ResponseInputMessage{Type: "message", Role: string(role), Content: content, Phase: phase}
 }
 
-// addUses converts an assistant message with calls, in the order in which the vendor sent it: reasoning, text, reasoning,
-// call.
+// addUses converts an assistant message with calls, in the order in which the vendor sent it:
+// reasoning, text, reasoning, call.
 func (w *responses) addUses(items []any, m *llm.Message, names *wire.Names, reasoning bool) []any {
 	for i, u := range m.Uses {
 		from := w.originsOf(u.Extra)
@@ -236,7 +244,10 @@ func (w *responses) addUses(items []any, m *llm.Message, names *wire.Names, reas
 		}
 		items = appendRaw(items, from.Reasoning)
 		items = append(items, functionCall{
-			Type: "function_call", CallID: u.ID, Name: names.Encode(u.Name), Arguments: string(names.EncodeArgs(u.Name, u.Args)),
+			Type:      "function_call",
+			CallID:    u.ID,
+			Name:      names.Encode(u.Name),
+			Arguments: string(names.EncodeArgs(u.Name, u.Args)),
 		})
 	}
 	return items

@@ -54,8 +54,8 @@ func (r *report) takeSnapshot(s *snapshot) error {
 	return r.takeOutput(s.Output)
 }
 
-// takeOutput handles the final list of items. If there is one, it decides which calls there are and in which order, because
-// events may have been lost.
+// takeOutput handles the final list of items. If there is one, it decides which calls there are and in which order,
+// because events may have been lost.
 func (r *report) takeOutput(list []json.RawMessage) error {
 	var final []*item
 	for n, raw := range list {

@@ -232,7 +232,8 @@ func (f *frames) writeFrame(data []byte) {
 	// Most events do not contain the word and are not parsed twice.
 	if mayName(data, "error") && json.Unmarshal(data, &head) == nil && wire.ReportsFailure(head.Error) {
 		if f.json && !f.heard {
-			if _, known := complaint.Stray(nil, data, time.Time{}); !known { // who speaks is not known to be a model server
+			// who speaks is not known to be a model server
+			if _, known := complaint.Stray(nil, data, time.Time{}); !known {
 				f.keepStray(data, true)
 				return
 			}
@@ -258,8 +259,8 @@ func (f *frames) writeFrame(data []byte) {
 	f.out.WriteString("}\n\n")
 }
 
-// handleOthers handles valid JSON that is no event: a list is the events in it, as a gateway joins them and as Gemini wraps an
-// error, and anything else (null, a number, a string) is a keepalive in some form.
+// handleOthers handles valid JSON that is no event: a list is the events in it, as a gateway joins them and as Gemini
+// wraps an error, and anything else (null, a number, a string) is a keepalive in some form.
 func (f *frames) handleOthers(data []byte) {
 	var list []json.RawMessage
 	if data[0] == '[' {

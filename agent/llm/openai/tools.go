@@ -32,7 +32,8 @@ func messagesIn() []goopenai.ChatCompletionMessage { return []goopenai.ChatCompl
 
 var errNoPlace = errors.New("the request lacks the placeholder")
 
-// fillRequest replaces the placeholders of a request by messages and tools, and changes its fields to what the server takes.
+// fillRequest replaces the placeholders of a request by messages and tools, and changes its
+// fields to what the server takes.
 func (x *exchange) fillRequest(req *http.Request) error {
 	if x.messages == nil && x.tools == nil && x.form == nil {
 		return nil

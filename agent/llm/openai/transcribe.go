@@ -26,7 +26,11 @@ func (p *Provider) Transcribe(
 	ctx context.Context, name string, recording io.Reader, size int64, length time.Duration,
 ) (text string, usd float64, err error) {
 	if p.o.TranscriptionModel == "" {
-		return "", 0, &llm.Error{Kind: llm.Invalid, Provider: p.o.Name, Err: errors.New("no transcription_model is configured")}
+		return "", 0, &llm.Error{
+			Kind:     llm.Invalid,
+			Provider: p.o.Name,
+			Err:      errors.New("no transcription_model is configured"),
+		}
 	}
 	body, contentType, total, err := p.recordingBody(name, recording, size)
 	if err != nil {
@@ -64,7 +68,9 @@ func (p *Provider) Transcribe(
 }
 
 // recordingBody makes the form around a recording. total is its length, -1 = unknown.
-func (p *Provider) recordingBody(name string, recording io.Reader, size int64) (body io.Reader, contentType string, total int64, err error) {
+func (p *Provider) recordingBody(
+	name string, recording io.Reader, size int64,
+) (body io.Reader, contentType string, total int64, err error) {
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)
 	err = errors.Join(w.WriteField("model", p.o.TranscriptionModel), w.WriteField("response_format", "json"))
@@ -87,7 +93,8 @@ func (p *Provider) recordingBody(name string, recording io.Reader, size int64) (
 	return io.MultiReader(bytes.NewReader(head), recording, bytes.NewReader(tail)), w.FormDataContentType(), total, nil
 }
 
-// readTranscript makes the request and reads the answer. heard is the length that is charged; 0 = the server does not say.
+// readTranscript makes the request and reads the answer. heard is the length that is
+// charged; 0 = the server does not say.
 func (p *Provider) readTranscript(x *exchange, req *http.Request) (text string, heard time.Duration, err error) {
 	resp, err := x.Do(req)
 	if err != nil {

@@ -54,8 +54,8 @@ func (p *Provider) newExchange() *exchange {
 	return &exchange{client: p.client, limit: wire.MaxBody, listen: func() {}, pause: func() {}}
 }
 
-// resetForm prepares the exchange for the same conversation in another form. Only for a request that was rejected before it
-// was answered.
+// resetForm prepares the exchange for the same conversation in another form. Only for a request that was
+// rejected before it was answered.
 func (x *exchange) resetForm() {
 	x.sent, x.status, x.header, x.body, x.messages, x.tools, x.pieces = false, 0, nil, nil, nil, nil, nil
 	x.frames = nil

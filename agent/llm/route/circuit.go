@@ -20,8 +20,8 @@ const (
 
 // circuit counts the conversations that fail with a provider. If different ones do, the provider is down, and calls are
 // rejected for a while; after that, one call at a time may probe it, of another conversation than the one whose failure
-// came last, if another one is waiting. A conversation that fails alone is given a few tries and then rests alone, because
-// what it asks may be the cause. Safe for concurrent use.
+// came last, if another one is waiting. A conversation that fails alone is given a few tries and then rests alone,
+// because what it asks may be the cause. Safe for concurrent use.
 type circuit struct {
 	provider llm.Provider
 	after    int
@@ -54,8 +54,8 @@ type suspended struct {
 	why      error     // the last failure
 }
 
-// enterCall admits a call, or returns how long the provider must not be called. probe marks the one call that tries after
-// the pause; leave must follow. conversation is "" if nobody knows it.
+// enterCall admits a call, or returns how long the provider must not be called. probe marks the one call that tries
+// after the pause; leave must follow. conversation is "" if nobody knows it.
 func (c *circuit) enterCall(conversation string, now time.Time) (wait time.Duration, probe bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,8 +111,8 @@ func (c *circuit) noteFailure(conversation string, err error) {
 	}
 }
 
-// pausedError is the error for a call that is not admitted until a moment: a permanent cause stays the same one. The cause is the
-// last failure of the conversation if that alone rests, else the provider's.
+// pausedError is the error for a call that is not admitted until a moment: a permanent cause stays the same one. The
+// cause is the last failure of the conversation if that alone rests, else the provider's.
 func (c *circuit) pausedError(conversation string, wait time.Duration, now time.Time) *llm.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,7 +143,8 @@ func (c *circuit) recordResult(conversation string, err error, now time.Time) {
 		switch llm.KindOf(err) {
 		case llm.RateLimited:
 			return
-		case llm.Unavailable, llm.Timeout, llm.Truncated, llm.Unauthorized, llm.NoCredit, llm.UnknownModel, llm.Region, llm.WrongAddress:
+		case llm.Unavailable, llm.Timeout, llm.Truncated, llm.Unauthorized,
+			llm.NoCredit, llm.UnknownModel, llm.Region, llm.WrongAddress:
 			c.why = err
 			c.countFailure(conversation, err, now)
 			return
@@ -191,7 +192,8 @@ func (c *circuit) countFailure(conversation string, err error, now time.Time) {
 	}
 }
 
-// forgetConversation makes room for another conversation: those that failed long ago go first, or else any one. c.mu is held.
+// forgetConversation makes room for another conversation: those that failed long ago go first,
+// or else any one. c.mu is held.
 func (c *circuit) forgetConversation(now time.Time) {
 	if len(c.failing) < mostFailing {
 		return

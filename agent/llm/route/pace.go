@@ -45,10 +45,10 @@ type pacedCall struct {
 	round int
 }
 
-// NewPacer limits how many requests inner gets at once and learns the limit from rate limit errors. A 429 halves the limit
-// (once for all requests that were in flight together), every full round of answers raises it by one, and all requests
-// observe the wait that a server asks for. Waiting requests take turns by llm.Request.Party, so that one person's many
-// conversations do not delay another person's first. The wrapper has the name of inner.
+// NewPacer limits how many requests inner gets at once and learns the limit from rate limit errors. A 429 halves the
+// limit (once for all requests that were in flight together), every full round of answers raises it by one, and all
+// requests observe the wait that a server asks for. Waiting requests take turns by llm.Request.Party, so that one
+// person's many conversations do not delay another person's first. The wrapper has the name of inner.
 //
 // The limit is per process. Several processes with one key learn independently, each from the vendor's answers.
 func NewPacer(inner llm.Provider, o PacerOptions) llm.Provider {
@@ -174,8 +174,8 @@ func (p *pacer) freePlace(w *pacedCall, party string, err error) {
 	p.admitWaiting()
 }
 
-// lowerLimit halves the number of requests in flight when the server refused one, and observes the wait it asked for. p.mu
-// must be held.
+// lowerLimit halves the number of requests in flight when the server refused one, and observes the wait
+// it asked for. p.mu must be held.
 func (p *pacer) lowerLimit(w *pacedCall, wait time.Duration) {
 	if at := p.o.Now().Add(wait); wait > 0 && at.After(p.until) {
 		p.until = at

@@ -9,9 +9,9 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// Retry repeats calls of a provider that are not answers to a conversation, such as embeddings, after the same errors and
-// with the same pauses as a Router. Each attempt is a call of its own for those who count and pay. Safe for concurrent
-// use.
+// Retry repeats calls of a provider that are not answers to a conversation, such as embeddings, after the
+// same errors and with the same pauses as a Router. Each attempt is a call of its own for those who count
+// and pay. Safe for concurrent use.
 type Retry struct{ o Options }
 
 // NewRetry uses Attempts, BaseDelay, MaxDelay, MaxRetryAfter, Budget, Now, Sleep, Jitter and Log of the options.
@@ -23,7 +23,8 @@ func NewRetry(o Options) (*Retry, error) {
 	return &Retry{o: o}, nil
 }
 
-// Do runs a call until it succeeds or a further attempt is pointless, and returns its last error. what names it in logs.
+// Do runs a call until it succeeds or a further attempt is pointless, and returns its
+// last error. what names it in logs.
 func (r *Retry) Do(ctx context.Context, what string, run func(ctx context.Context) error) error {
 	end := r.o.Now().Add(r.o.Budget)
 	for number := 1; ; number++ {

@@ -3,17 +3,17 @@
 //
 // Providers are tried in the order primary, fallback. With each, a retryable error is retried with exponential back-off
 // and full jitter (or after the RetryAfter that the provider asked for), up to Attempts and within Budget. After that,
-// or immediately after llm.Unauthorized, the next provider is tried. llm.Invalid is returned immediately, because another
-// provider would be sent the same conversation; so is llm.TooLong, unless Request.Smaller can shorten it. A cancelled
-// context ends everything.
+// or immediately after llm.Unauthorized, the next provider is tried. llm.Invalid is returned immediately, because
+// another provider would be sent the same conversation; so is llm.TooLong, unless Request.Smaller can shorten it. A
+// cancelled context ends everything.
 //
 // A provider with a smaller window than the request was made for (Options.Windows) is sent what Request.Smaller leaves
 // of it. One that finds a conversation too long is sent less: as much as it says that it takes, else three quarters of
 // what it refused, then half, at most four times; never the same again. The router remembers how much it takes. A large
 // request that is rejected for no known reason is sent once in three quarters of its size.
 //
-// Failures are counted by conversation: a provider is paused if different ones fail, and a conversation that fails alone
-// is paused alone.
+// Failures are counted by conversation: a provider is paused if different ones fail, and a conversation
+// that fails alone is paused alone.
 //
 // After text was streamed, a retry starts a new stream, so the code that shows the text must be told: Request.OnReset
 // is called before it. Without OnReset such a failure is final and returned with Streamed set.
@@ -64,13 +64,13 @@ type Options struct {
 	Jitter func(limit time.Duration) time.Duration          // random delay in [0, limit) [math/rand]
 	// Windows are the sizes of the providers' windows, in tokens, by name; a missing one is unknown.
 	Windows map[string]int
-	// Unpriced are the models whose price nobody knows, by the names of their providers. As fallbacks they are not asked
-	// for a payer whose USD are limited (package pay).
+	// Unpriced are the models whose price nobody knows, by the names of their providers. As fallbacks they are not
+	// asked for a payer whose USD are limited (package pay).
 	Unpriced map[string]string
 	// Answers are the longest answers, in tokens, that the providers reserve room for if a request names none; by name.
 	Answers map[string]int
-	// Learn is called when a provider has shown that its window is smaller than was known, with the size in tokens, from the
-	// caller's goroutine; it must not block. nil = only this Router remembers.
+	// Learn is called when a provider has shown that its window is smaller than was known, with the size in tokens,
+	// from the caller's goroutine; it must not block. nil = only this Router remembers.
 	Learn func(provider string, window int)
 	// Learnt returns the window that was learnt of a provider earlier or by another process, in tokens; 0 = none. It is
 	// called before each call, by any goroutine, and must not block; nil = nothing was learnt.
@@ -109,7 +109,10 @@ func New(providers []llm.Provider, primary string, fallback []string, o Options)
 		}
 		p := r.known[name]
 		if p == nil {
-			return nil, fmt.Errorf("%s names the provider %q, which is not configured; configured are: %s", key, name, strings.Join(names, ", "))
+			return nil, fmt.Errorf(
+				"%s names the provider %q, which is not configured; configured are: %s",
+				key, name, strings.Join(names, ", "),
+			)
 		}
 		if slices.Contains(r.providers, p) {
 			return nil, fmt.Errorf("%s names the provider %q a second time", key, name)
@@ -191,8 +194,8 @@ func (r *Router) UnpricedFor(prefer string) string {
 	return r.o.Unpriced[r.providerOrder(prefer)[0].provider.Name()]
 }
 
-// providerOrder is the order in which providers are asked: the preferred one, then primary and fallbacks. An unknown name
-// changes nothing: the configuration may have lost a provider that somebody chose.
+// providerOrder is the order in which providers are asked: the preferred one, then primary and fallbacks. An unknown
+// name changes nothing: the configuration may have lost a provider that somebody chose.
 func (r *Router) providerOrder(prefer string) []*circuit {
 	p := r.known[prefer]
 	if p == nil || p == r.providers[0] {
@@ -226,8 +229,8 @@ func (r *Router) Chat(ctx context.Context, req *llm.Request, onDelta func(string
 	return res, err
 }
 
-// overtimeError is the error of a call whose time is over. A provider that was still answering would take as long again; one
-// that was silent may succeed at the next attempt.
+// overtimeError is the error of a call whose time is over. A provider that was still answering would take as long
+// again; one that was silent may succeed at the next attempt.
 func (c *call) overtimeError() error {
 	e := &llm.Error{Kind: llm.Timeout, Provider: c.asked, Streamed: c.shown, UnderWay: c.lost != nil}
 	if c.shown {
@@ -261,7 +264,8 @@ func (c *call) tryProviders(ctx context.Context, req *llm.Request) (*llm.Respons
 			break
 		}
 		if i > 0 && r.o.Unpriced[c.asked] != "" && cost.LimitsUSD(ctx) {
-			r.o.Log.Debug().Str("provider", c.asked).Msg("fallback is not asked: its price is not known, and USD are limited")
+			r.o.Log.Debug().Str("provider", c.asked).
+				Msg("fallback is not asked: its price is not known, and USD are limited")
 			continue
 		}
 		wait, probe := p.enterCall(c.conversation, now)
@@ -365,8 +369,8 @@ func (c *call) tryProvider(ctx context.Context, p *circuit) (*llm.Response, erro
 	}
 }
 
-// noteLost notes what an attempt may have cost that has failed, if nobody knows. Whoever sets money aside for a call knows
-// the size of its request.
+// noteLost notes what an attempt may have cost that has failed, if nobody knows. Whoever sets money aside for a call
+// knows the size of its request.
 func (c *call) noteLost(p *circuit, err error) {
 	if !llm.MayHaveCost(err) {
 		return
@@ -378,8 +382,8 @@ func (c *call) noteLost(p *circuit, err error) {
 	c.lost = &llm.Usage{Input: c.req.Size, Output: output}
 }
 
-// payLost makes the payer pay for the attempt before, if nobody knows what it has cost. Otherwise the whole call could cost
-// more than was set aside for it. The caller pays for the last attempt.
+// payLost makes the payer pay for the attempt before, if nobody knows what it has cost. Otherwise the whole call could
+// cost more than was set aside for it. The caller pays for the last attempt.
 func (c *call) payLost(ctx context.Context) error {
 	c.written = 0
 	if c.lost == nil {
@@ -407,7 +411,11 @@ func (c *call) countMisdirected(p *circuit) {
 			e.Kind = llm.WrongAddress
 		}
 	}
-	p.noteFailure(c.conversation, &llm.Error{Kind: llm.WrongAddress, Provider: p.provider.Name(), Err: errors.New("the answer has nothing in it")})
+	p.noteFailure(c.conversation, &llm.Error{
+		Kind:     llm.WrongAddress,
+		Provider: p.provider.Name(),
+		Err:      errors.New("the answer has nothing in it"),
+	})
 }
 
 // attemptOnce makes one attempt and reports it.
@@ -440,8 +448,8 @@ func (c *call) attemptOnce(ctx context.Context, p *circuit, number int) (*llm.Re
 	return res, nil
 }
 
-// sumFailures is the error of a call that no provider could answer: of the kind that leaves the caller the most options, with
-// all causes in its text.
+// sumFailures is the error of a call that no provider could answer: of the kind that leaves the caller the most
+// options, with all causes in its text.
 func (c *call) sumFailures() error {
 	if len(c.errs) == 1 {
 		c.errs[0].UnderWay = c.lost != nil

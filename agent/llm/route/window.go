@@ -55,8 +55,8 @@ func (r *Router) SetWindow(provider string, tokens int) {
 	}
 }
 
-// narrowWindow remembers that the provider takes no more than so many tokens, and reports whether that is news. It never
-// believes that its window is larger than it was.
+// narrowWindow remembers that the provider takes no more than so many tokens, and reports whether that is news. It
+// never believes that its window is larger than it was.
 func (c *circuit) narrowWindow(tokens int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,8 +67,8 @@ func (c *circuit) narrowWindow(tokens int) bool {
 	return true
 }
 
-// windowFound reports whether the size of the window was found by a refusal. One that is configured leaves room for the longest
-// answer beside what Request.Smaller fills.
+// windowFound reports whether the size of the window was found by a refusal. One that is configured leaves room for the
+// longest answer beside what Request.Smaller fills.
 func (c *circuit) windowFound() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,8 +92,8 @@ var shares = [...]float64{0.75, 0.5, 0.25, 0.125}
 // filled is the share of a window up to which Request.Smaller fills it.
 const filled = 0.6
 
-// callFitted calls a provider with as much of the conversation as fits into its window, and again with less if the provider
-// finds that too long. No request is sent twice after it was found too long.
+// callFitted calls a provider with as much of the conversation as fits into its window, and again with less if the
+// provider finds that too long. No request is sent twice after it was found too long.
 func (c *call) callFitted(ctx context.Context, p *circuit) (*llm.Response, error) {
 	if !c.fitWindow(p, c.router.windowOf(p)) {
 		return nil, c.errs[len(c.errs)-1]
@@ -128,16 +128,19 @@ func (c *call) callFitted(ctx context.Context, p *circuit) (*llm.Response, error
 // errSilent is what an empty answer to a large request may mean, if there was one before.
 var errSilent = &llm.Error{Kind: llm.Invalid, Unexplained: true, Err: errors.New("the answer is empty")}
 
-// isEmpty reports whether an answer says nothing at all. It does not show that the provider takes requests of this size.
+// isEmpty reports whether an answer says nothing at all. It does not show that the
+// provider takes requests of this size.
 func isEmpty(res *llm.Response) bool {
-	return strings.TrimSpace(res.Text) == "" && res.Thoughts == "" && len(res.Uses) == 0 && !res.Unmade && res.Stop == llm.StopEnd
+	return strings.TrimSpace(res.Text) == "" && res.Thoughts == "" &&
+		len(res.Uses) == 0 && !res.Unmade && res.Stop == llm.StopEnd
 }
 
-// prepareAffordable prepares the same request with the longest answer that the account can still pay, if the provider said how
-// long that is; false = it did not, or it was no longer before.
+// prepareAffordable prepares the same request with the longest answer that the account can still pay, if the provider
+// said how long that is; false = it did not, or it was no longer before.
 func (c *call) prepareAffordable(err error) bool {
 	e, ok := errors.AsType[*llm.Error](err)
-	if !ok || e.Kind != llm.NoCredit || e.Answer < leastAnswer || e.Streamed || c.req.MaxTokens > 0 && c.req.MaxTokens <= e.Answer {
+	if !ok || e.Kind != llm.NoCredit || e.Answer < leastAnswer ||
+		e.Streamed || c.req.MaxTokens > 0 && c.req.MaxTokens <= e.Answer {
 		return false
 	}
 	next := *c.req
@@ -178,8 +181,8 @@ func (c *call) answerTokens(p *circuit) int {
 	return c.router.o.Answers[p.provider.Name()]
 }
 
-// makeRequest makes the request with some messages of so many tokens in all. The answer gets no more than the rest of the
-// window, because many servers refuse a request whose longest answer would not fit.
+// makeRequest makes the request with some messages of so many tokens in all. The answer gets no more than the rest of
+// the window, because many servers refuse a request whose longest answer would not fit.
 func (c *call) makeRequest(p *circuit, messages []llm.Message, size, window int) {
 	next := *c.whole
 	next.Messages, next.Size, next.Window = messages, size, window
@@ -231,8 +234,8 @@ func (s *shrinking) prepareAfter(err error) bool {
 	return window > 0 && s.shortenTo(window) || s.guessShare(size)
 }
 
-// namedWindow returns the window that the provider named, in our tokens: if it also said how many it was sent, the window is that
-// much smaller as it has counted more. fits is false if no request can be made for it.
+// namedWindow returns the window that the provider named, in our tokens: if it also said how many it was sent, the
+// window is that much smaller as it has counted more. fits is false if no request can be made for it.
 func (s *shrinking) namedWindow(e *llm.Error, size int) (window int, fits bool) {
 	c := s.call
 	window = e.Window

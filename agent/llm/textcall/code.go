@@ -58,8 +58,8 @@ func (f fence) afterLine(line []byte) fence {
 	}
 }
 
-// inlineCode reports whether a place is within inline code, by the text of its paragraph before and after it. decided is
-// false if that depends on more text.
+// inlineCode reports whether a place is within inline code, by the text of its paragraph before and after it. decided
+// is false if that depends on more text.
 func inlineCode(text []byte, after string, final bool) (code, decided bool) {
 	text = text[max(0, len(text)-codeBefore):]
 	if at := bytes.LastIndex(text, []byte("\n\n")); at >= 0 {

@@ -127,7 +127,8 @@ func (t *forms) mayBegin(text string, at int) bool {
 
 // isTag reports whether a mark is the opening tag of an element.
 func isTag(mark string) bool {
-	return len(mark) > 2 && mark[0] == '<' && mark[len(mark)-1] == '>' && (mark[1] == '*' || mark[1] >= 'a' && mark[1] <= 'z')
+	return len(mark) > 2 && mark[0] == '<' && mark[len(mark)-1] == '>' &&
+		(mark[1] == '*' || mark[1] >= 'a' && mark[1] <= 'z')
 }
 
 // foldMark brings a text into the form in which marks are compared: lower case, plain bars and underscores.
@@ -147,9 +148,9 @@ const (
 // maxSpace is how many blanks there may be in a tag where none belong.
 const maxSpace = 4
 
-// matchPrefix compares the beginning of a text with a folded mark, and returns the length in the text. A star in the mark
-// stands for the name of a namespace. Models write a blank behind the bracket that opens a tag, or before the one that
-// closes it; that changes nothing.
+// matchPrefix compares the beginning of a text with a folded mark, and returns the length in the text. A star in the
+// mark stands for the name of a namespace. Models write a blank behind the bracket that opens a tag, or before the one
+// that closes it; that changes nothing.
 func matchPrefix(text, mark string) (int, fit) {
 	at := 0
 	for i := range len(mark) {
@@ -347,7 +348,8 @@ func (t *forms) matchForm(text string, final bool) (f *form, n int, how fit) {
 	return matchToken(text, final)
 }
 
-// secondLetter returns the byte of a text that is compared with the second one of a mark, in lower case; 0 = not known yet.
+// secondLetter returns the byte of a text that is compared with the second one of a mark, in
+// lower case; 0 = not known yet.
 func secondLetter(text string) byte {
 	at := 1
 	for at < len(text) && at <= maxSpace && (text[at] == ' ' || text[at] == '\t') {

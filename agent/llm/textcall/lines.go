@@ -8,8 +8,9 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// readNamed reads an element that is called as an offered tool, and whose children are called as its parameters, as Cline's
-// instructions have it. Elements of HTML that have the name of a tool have other children. read is false if it is none.
+// readNamed reads an element that is called as an offered tool, and whose children are called as its
+// parameters, as Cline's instructions have it. Elements of HTML that have the name of a tool have other
+// children. read is false if it is none.
 func (r *Reader) readNamed(text string, final bool) (n int, decided, read bool) {
 	size := strings.IndexFunc(text[1:], func(c rune) bool { return !nameRune(c) || c == '/' })
 	if size < 0 {
@@ -126,13 +127,15 @@ func mayBeEmpty(tool *llm.Tool) bool {
 	var schema struct {
 		Required []string `json:"required"`
 	}
-	return strings.ContainsAny(tool.Name, "_:.") && (json.Unmarshal(tool.Schema, &schema) == nil && len(schema.Required) == 0)
+	return strings.ContainsAny(tool.Name, "_:.") &&
+		(json.Unmarshal(tool.Schema, &schema) == nil && len(schema.Required) == 0)
 }
 
 // maxReason is how much is read of a thought that a label begins before it is taken for text, in bytes.
 const maxReason = 16 << 10
 
-// matchLabel reports whether a text begins with a label of a kind, such as "Action:" or "**Action 1:**", and its length.
+// matchLabel reports whether a text begins with a label of a kind, such as "Action:" or
+// "**Action 1:**", and its length.
 func (t *forms) matchLabel(kind, text string, final bool) (int, fit) {
 	stars := 0
 	for stars < len(text) && stars < 3 && text[stars] == '*' {
@@ -167,8 +170,8 @@ func (t *forms) matchLabel(kind, text string, final bool) (int, fit) {
 	return 0, how
 }
 
-// readLabelled reads a line that begins with a label of the ReAct format. A thought ends with the next label; an action is a
-// call if its input follows and the tool was offered. What the model makes up as its result is left out.
+// readLabelled reads a line that begins with a label of the ReAct format. A thought ends with the next label; an action
+// is a call if its input follows and the tool was offered. What the model makes up as its result is left out.
 func (r *Reader) readLabelled(text string, final bool) (n int, decided, read bool) {
 	if len(r.o.Tools) == 0 || r.inner {
 		return 0, false, false

@@ -12,7 +12,9 @@ const maxCalls = 128
 
 // The names that models give to the fields of a call.
 var (
-	nameKeys  = []string{"name", "tool_name", "tool", "function", "recipient_name", "tool_id", "function_name", "action"}
+	nameKeys = []string{
+		"name", "tool_name", "tool", "function", "recipient_name", "tool_id", "function_name", "action",
+	}
 	argsKeys  = []string{"arguments", "parameters", "args", "input", "params", "tool_input", "action_input", "kwargs"}
 	groupKeys = []string{"tool_calls", "tool_uses", "function_call", "tool_call", "function_calls"}
 )

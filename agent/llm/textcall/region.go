@@ -38,10 +38,12 @@ const vendor = `(?:[|｜]{1,2}DSML[|｜]{1,2}|[A-Za-z][A-Za-z0-9_-]*:)?`
 
 var (
 	elementTag = regexp.MustCompile(`^<` + vendor +
-		`(?:function\s*=\s*|function\(|(?:invoke|function_call|function|tool_call|tool_use|tool)\s+name\s*=\s*)["']?([^"'<>{}()\s]+)["']?\)?[^>{(]*([>{(])`)
-	elementEnd     = regexp.MustCompile(`</` + vendor + `(?:function|invoke|tool|tool_use|(?:function|tool)_calls?)>`)
-	elementClose   = regexp.MustCompile(`^</` + vendor + `(?:function|invoke|function_call|tool_call|tool_use|tool)>`)
-	parameterTag   = regexp.MustCompile(`<` + vendor + `(?:parameter|arg)(?:=|\s+name\s*=\s*)["']?([^"'<>\n]+?)["']?(\s[^<>\n]*)?>`)
+		`(?:function\s*=\s*|function\(|(?:invoke|function_call|function|tool_call|tool_use|` +
+		`tool)\s+name\s*=\s*)["']?([^"'<>{}()\s]+)["']?\)?[^>{(]*([>{(])`)
+	elementEnd   = regexp.MustCompile(`</` + vendor + `(?:function|invoke|tool|tool_use|(?:function|tool)_calls?)>`)
+	elementClose = regexp.MustCompile(`^</` + vendor + `(?:function|invoke|function_call|tool_call|tool_use|tool)>`)
+	parameterTag = regexp.MustCompile(`<` + vendor +
+		`(?:parameter|arg)(?:=|\s+name\s*=\s*)["']?([^"'<>\n]+?)["']?(\s[^<>\n]*)?>`)
 	parameterStart = regexp.MustCompile(`^<` + vendor + `(?:parameter|arg)(?:=|\s+name\s*=)`)
 	parameterEnd   = regexp.MustCompile(`</` + vendor + `(?:parameter|arg)>`)
 	endsInside     = regexp.MustCompile(`</` + vendor + `(?:parameter|arg)>$`)
@@ -292,7 +294,9 @@ func (r *region) readFenced(at int, name string) (int, verdict) {
 // The elements with the name of a tool and with its arguments, where each has its own.
 var (
 	nameElements     = []string{"<name>", "<tool_name>", "<function_name>", "<tool>", "<function>"}
-	argumentElements = []string{"<arguments>", "<parameters>", "<args>", "<input>", "<params>", "<tool_input>", "<tool_args>"}
+	argumentElements = []string{
+		"<arguments>", "<parameters>", "<args>", "<input>", "<params>", "<tool_input>", "<tool_args>",
+	}
 )
 
 // openingOf returns which of some opening tags a text begins with, and its length.
@@ -413,8 +417,9 @@ func (r *region) readArguments(at int, name string, open int, closing string) (i
 	return from + end + n, isCalls
 }
 
-// elementValues reads <KEY>VALUE</KEY>, one after the other, up to the end of a text. A value may contain tags, also its own
-// closing one unless another element or the end follows that. known reports whether a key may occur; nil = all may.
+// elementValues reads <KEY>VALUE</KEY>, one after the other, up to the end of a text. A value may
+// contain tags, also its own closing one unless another element or the end follows that. known reports
+// whether a key may occur; nil = all may.
 func elementValues(text string, known func(key string) bool) ([]value, bool) {
 	var list []value
 	for {
@@ -644,7 +649,8 @@ func (r *region) elementBody(text string) (body string, n int, v verdict) {
 		switch {
 		case rest == "" && r.final, follows.MatchString(rest):
 			return text[:place[0]], end, isCalls
-		case !r.final && (rest == "" || rest[0] == '<' && len(rest) < maxToken && !strings.ContainsAny(rest[1:], "<> \n")):
+		case !r.final &&
+			(rest == "" || rest[0] == '<' && len(rest) < maxToken && !strings.ContainsAny(rest[1:], "<> \n")):
 			return "", 0, needsMore
 		}
 	}
@@ -663,8 +669,8 @@ func endsInParameter(text string) bool {
 	return endsInside.MatchString(text[max(0, len(text)-maxToken):])
 }
 
-// readParameters reads the values of an element. A value ends at its closing tag if that is followed by another parameter or
-// by nothing, or, if it has none, before the next parameter at the beginning of a line.
+// readParameters reads the values of an element. A value ends at its closing tag if that is followed by another
+// parameter or by nothing, or, if it has none, before the next parameter at the beginning of a line.
 func readParameters(body string) []value {
 	var list []value
 	for {

@@ -1,10 +1,10 @@
-// Package textcall reads what a model says besides its answer: thoughts between tags, calls of tools written as text, and
-// control tokens of its template. Servers should take these out of the text and often do not, because the template, the
-// parser of the server or the model is another than was expected.
+// Package textcall reads what a model says besides its answer: thoughts between tags, calls of tools written as text,
+// and control tokens of its template. Servers should take these out of the text and often do not, because the template,
+// the parser of the server or the model is another than was expected.
 //
-// A Reader takes the text of one answer in pieces of any size and separates it into text for people, thoughts and calls.
-// How the answer was cut into pieces changes nothing about the result. What may become markup is held back until that is
-// decided, so that a person never sees a part of it.
+// A Reader takes the text of one answer in pieces of any size and separates it into text for people, thoughts and
+// calls. How the answer was cut into pieces changes nothing about the result. What may become markup is held back until
+// that is decided, so that a person never sees a part of it.
 //
 // # Forms
 //
@@ -25,10 +25,10 @@
 //
 // # Calls that are not made
 //
-// A call of a tool that was not offered, and markup in which no call can be read, stay in the text; Result.Unmade says so,
-// and nothing of the answer is shown from there on, so that the caller can ask the model again. A call of an offered tool
-// whose arguments cannot be read is returned with what stands for them, which is no JSON: the chain rejects it with its
-// usual message. A call that was cut off is such a call; it never runs.
+// A call of a tool that was not offered, and markup in which no call can be read, stay in the text; Result.Unmade says
+// so, and nothing of the answer is shown from there on, so that the caller can ask the model again. A call of an
+// offered tool whose arguments cannot be read is returned with what stands for them, which is no JSON: the chain
+// rejects it with its usual message. A call that was cut off is such a call; it never runs.
 package textcall
 
 import (
@@ -76,8 +76,8 @@ type Call struct {
 // look at the whole rest.
 const maxDoubts = 64
 
-// maxThoughts bounds the thoughts that are kept of an answer, in bytes. The rest is only handed on: an answer may follow
-// however long a model thinks.
+// maxThoughts bounds the thoughts that are kept of an answer, in bytes. The rest is only handed on: an answer may
+// follow however long a model thinks.
 const maxThoughts = 1 << 20
 
 type state int
@@ -190,8 +190,8 @@ func (t *forms) textLength(text string) int {
 	return n
 }
 
-// Think takes the next piece of thoughts that the server itself has kept apart from the text. Such a server leaves none in
-// the text, so that there is no reason to expect one.
+// Think takes the next piece of thoughts that the server itself has kept apart from the text. Such a server leaves none
+// in the text, so that there is no reason to expect one.
 func (r *Reader) Think(piece string) {
 	if piece != "" && r.state == inHeld && !r.ended {
 		r.state, r.closers = inText, nil
@@ -229,8 +229,8 @@ func (r *Reader) onlyThoughts() bool {
 	return !r.spoken && len(r.calls) == 0 && len(r.thoughts) > 0 && len(r.o.Tools) > 0
 }
 
-// callsInThoughts takes the calls of an answer that consists of thoughts alone (Kimi K2 calls from within them, and others
-// forget to close them).
+// callsInThoughts takes the calls of an answer that consists of thoughts alone (Kimi K2 calls from within them,
+// and others forget to close them).
 func (r *Reader) callsInThoughts() {
 	inner := New(&Options{Tools: r.o.Tools, Decode: r.o.Decode})
 	inner.inner = true
@@ -452,7 +452,8 @@ func (r *Reader) readBare(text string, final bool) (n int, decided, read bool) {
 	return len(text), true, true
 }
 
-// onlyTokens reports whether nothing but blanks and control tokens is left of the answer; isText means that there is more.
+// onlyTokens reports whether nothing but blanks and control tokens is left of the answer;
+// isText means that there is more.
 func (r *Reader) onlyTokens(rest string, final bool) verdict {
 	for {
 		rest = strings.TrimLeft(rest, " \t\r\n")
@@ -540,8 +541,8 @@ func (r *Reader) openThought(f *form, text string, n int, final bool) (int, bool
 	return n, true
 }
 
-// closeUnopened handles the end of a thought that has not begun. If no thought has ended before, all text so far was one.
-// Else that depends on whether text follows.
+// closeUnopened handles the end of a thought that has not begun. If no thought has ended before, all text so far was
+// one. Else that depends on whether text follows.
 func (r *Reader) closeUnopened() {
 	r.cut = true
 	if r.ended {
@@ -552,8 +553,8 @@ func (r *Reader) closeUnopened() {
 	r.voidText(len(r.text))
 }
 
-// voidText turns the text since the last thought, up to a place, into a thought. The calls in it count no more than others in
-// thoughts.
+// voidText turns the text since the last thought, up to a place, into a thought. The calls in it count
+// no more than others in thoughts.
 func (r *Reader) voidText(upTo int) {
 	upTo = min(upTo, len(r.text))
 	began := min(r.since, upTo)
@@ -588,7 +589,8 @@ func (r *Reader) readRegion(f *form, text string, mark int, final bool) (int, bo
 	if r.doubts < maxDoubts && (!f.Strict || r.blank) {
 		n, v = g.readCalls()
 	}
-	if f.Strict && v == isCalls && (len(g.calls) == 0 || slices.ContainsFunc(g.calls, func(c writtenCall) bool { return !r.offersTool(c.name) })) {
+	if f.Strict && v == isCalls &&
+		(len(g.calls) == 0 || slices.ContainsFunc(g.calls, func(c writtenCall) bool { return !r.offersTool(c.name) })) {
 		v = isText
 	}
 	if v == isText || v == needsMore && final {

@@ -60,8 +60,9 @@ func stringEnd(text string) int {
 
 var errNoValue = errors.New("not a value")
 
-// literal reads values in the notations that models mix: JSON, Python, and Gemma's. Beyond JSON, strings may have single
-// quotes or Gemma's and contain line breaks, keys need no quotes, a comma may be last, and True, False and None are known.
+// literal reads values in the notations that models mix: JSON, Python, and Gemma's. Beyond JSON, strings
+// may have single quotes or Gemma's and contain line breaks, keys need no quotes, a comma may be last, and
+// True, False and None are known.
 type literal struct {
 	text  string
 	at    int

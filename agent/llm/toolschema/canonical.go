@@ -27,9 +27,27 @@ const (
 // typeNames are the names that people give types. Only the first seven are those of JSON Schema; the others occur in
 // schemas written by hand, and mean something.
 var typeNames = map[string]typeSet{
-	"null": null, "boolean": boolean, "integer": integer, "number": number, "string": text, "array": array, "object": object,
-	"any": anything, "bool": boolean, "int": integer, "long": integer, "float": number, "double": number, "decimal": number,
-	"str": text, "text": text, "list": array, "tuple": array, "dict": object, "map": object, "none": null,
+	"null":    null,
+	"boolean": boolean,
+	"integer": integer,
+	"number":  number,
+	"string":  text,
+	"array":   array,
+	"object":  object,
+	"any":     anything,
+	"bool":    boolean,
+	"int":     integer,
+	"long":    integer,
+	"float":   number,
+	"double":  number,
+	"decimal": number,
+	"str":     text,
+	"text":    text,
+	"list":    array,
+	"tuple":   array,
+	"dict":    object,
+	"map":     object,
+	"none":    null,
 }
 
 // node is a schema in canonical form: without references, without allOf, with what all drafts of JSON Schema say
@@ -110,8 +128,10 @@ func (n *node) allowsNothing() bool { return n.types == 0 || n.limited && len(n.
 
 // isFree reports whether every value is valid.
 func (n *node) isFree() bool {
-	return n.types == anything && !n.limited && !n.unique && n.limits == [len(limitNames)]string{} && n.format == "" && len(n.patterns) == 0 &&
-		len(n.properties) == 0 && n.additional == nil && (n.items == nil || n.items.isFree()) && len(n.prefix) == 0 && len(n.choices) == 0 &&
+	return n.types == anything && !n.limited && !n.unique &&
+		n.limits == [len(limitNames)]string{} && n.format == "" && len(n.patterns) == 0 &&
+		len(n.properties) == 0 && n.additional == nil &&
+		(n.items == nil || n.items.isFree()) && len(n.prefix) == 0 && len(n.choices) == 0 &&
 		len(n.words) == 0 && !n.cut
 }
 
@@ -231,7 +251,8 @@ func (r *reader) readSchema(v *value, level int) *node {
 		return freeNode()
 	case r.open[v]:
 		return r.cutNode(v, "nested in the same way as the value that contains it")
-	case level > maxDepth || r.full || !r.spendBudget(v.stringAt("description"), v.stringAt("title"), v.stringAt("pattern")):
+	case level > maxDepth || r.full ||
+		!r.spendBudget(v.stringAt("description"), v.stringAt("title"), v.stringAt("pattern")):
 		return r.cutNode(v, "its parts are not listed here")
 	}
 	r.open[v] = true
@@ -353,7 +374,8 @@ func (r *reader) readOwn(v *value, level int) *node {
 			n = r.addChoice(n, list, keyword == "oneOf", level)
 		}
 	}
-	if v.isKind("unevaluatedProperties", isBool) && !v.isTrue("unevaluatedProperties") && n.additional == nil && len(n.choices) == 0 {
+	if v.isKind("unevaluatedProperties", isBool) &&
+		!v.isTrue("unevaluatedProperties") && n.additional == nil && len(n.choices) == 0 {
 		n.additional = &node{}
 	}
 	return n.makeConsistent()
@@ -384,7 +406,11 @@ func describedAs(v *value) string {
 func (r *reader) readEnum(v *value, n *node) {
 	list, limited := listItems(v.fieldAt("enum")), v.isKind("enum", isList)
 	if c := v.fieldAt("const"); c != nil {
-		if list, limited = []*value{c}, true; v.isKind("enum", isList) && !slices.ContainsFunc(v.fieldAt("enum").list, func(e *value) bool { return e.equalityText() == c.equalityText() }) {
+		if list, limited = []*value{
+			c,
+		}, true; v.isKind("enum", isList) && !slices.ContainsFunc(v.fieldAt("enum").list, func(e *value) bool {
+			return e.equalityText() == c.equalityText()
+		}) {
 			list = nil
 		}
 	}
@@ -448,7 +474,11 @@ func (r *reader) readProperties(v *value, n *node, level int) {
 				break
 			}
 			// Draft 3 says at the property that it is required.
-			n.properties = append(n.properties, property{name, r.readSchema(sub, level+1), required[name] || sub.isTrue("required")})
+			n.properties = append(n.properties, property{
+				name,
+				r.readSchema(sub, level+1),
+				required[name] || sub.isTrue("required"),
+			})
 			delete(required, name)
 		}
 	}
@@ -476,7 +506,9 @@ func (r *reader) readOthers(v *value, n *node, level int) {
 		return
 	}
 	for _, p := range patterns.names {
-		n.words = append(n.words, "properties whose name matches "+p+": "+phraseOf(r.readSchema(patterns.fields[p], level+1)))
+		n.words = append(
+			n.words, "properties whose name matches "+p+": "+phraseOf(r.readSchema(patterns.fields[p], level+1)),
+		)
 	}
 	switch {
 	case n.additional == nil:
@@ -514,7 +546,10 @@ func (r *reader) readWords(v *value, n *node, level int) {
 		r.readNot(not, n, say)
 	}
 	if cond := v.fieldAt("if"); cond != nil {
-		for _, part := range []struct{ keyword, words string }{{"then", "if it matches "}, {"else", "unless it matches "}} {
+		for _, part := range []struct{ keyword, words string }{
+			{"then", "if it matches "},
+			{"else", "unless it matches "},
+		} {
 			if then := v.fieldAt(part.keyword); then != nil {
 				say(part.words, sourceText(cond), ", it has to match ", sourceText(then))
 			}
@@ -681,7 +716,9 @@ func joinBranches(branches []*node, one bool) *node {
 		out.words, out.remarks = slices.Concat(out.words, b.words), slices.Concat(out.remarks, b.remarks)
 		out.cut = out.cut || b.cut
 	}
-	if out.limited && out.types&null != 0 && !slices.ContainsFunc(out.enum, func(e *value) bool { return e.kind == isNull }) {
+	if out.limited && out.types&null != 0 && !slices.ContainsFunc(out.enum, func(e *value) bool {
+		return e.kind == isNull
+	}) {
 		out.enum = append(slices.Clone(out.enum), &value{kind: isNull})
 	}
 	return out
@@ -870,7 +907,11 @@ func (r *reader) bothObjects(out, a, b *node) {
 	}
 	for _, p := range a.properties {
 		q, _ := find(b, p.name)
-		out.properties = append(out.properties, property{p.name, r.intersectNodes(p.node, q.node), p.required || q.required})
+		out.properties = append(out.properties, property{
+			p.name,
+			r.intersectNodes(p.node, q.node),
+			p.required || q.required,
+		})
 	}
 	for _, p := range b.properties {
 		if q, ok := find(a, p.name); !ok {
@@ -886,8 +927,8 @@ func (r *reader) bothObjects(out, a, b *node) {
 	}
 }
 
-// uniteNodes returns a node for all values that match one of two: the smallest set that one node can say. What is lost is
-// said by the caller.
+// uniteNodes returns a node for all values that match one of two: the smallest set that one node can say. What
+// is lost is said by the caller.
 func uniteNodes(a, b *node) *node {
 	switch {
 	case a.allowsNothing():
@@ -895,7 +936,12 @@ func uniteNodes(a, b *node) *node {
 	case b.allowsNothing():
 		return a
 	}
-	out := &node{types: a.types | b.types, description: cmp.Or(a.description, b.description), cut: a.cut || b.cut, remarks: a.remarks}
+	out := &node{
+		types:       a.types | b.types,
+		description: cmp.Or(a.description, b.description),
+		cut:         a.cut || b.cut,
+		remarks:     a.remarks,
+	}
 	if a.description != b.description {
 		out.description = ""
 	}
@@ -920,7 +966,8 @@ func uniteNodes(a, b *node) *node {
 	for i := range limitNames {
 		if n := only(limitTypes[i]); n != nil {
 			out.limits[i] = n.limits[i]
-		} else if s, extra := stricterLimit(i, a.limits[i], b.limits[i]); a.limits[i] != "" && b.limits[i] != "" && extra == "" {
+		} else if s, extra := stricterLimit(i, a.limits[i], b.limits[i]); a.limits[i] != "" &&
+			b.limits[i] != "" && extra == "" {
 			if out.limits[i] = a.limits[i]; s == a.limits[i] {
 				out.limits[i] = b.limits[i]
 			}
@@ -1002,7 +1049,11 @@ func eitherOf(a, b *node) *node {
 		return n
 	}
 	if len(a.choices) == 0 && len(b.choices) == 0 {
-		return &node{types: anything, description: cmp.Or(a.description, b.description), choices: []choice{{branches: []*node{a, b}}}}
+		return &node{
+			types:       anything,
+			description: cmp.Or(a.description, b.description),
+			choices:     []choice{{branches: []*node{a, b}}},
+		}
 	}
 	return uniteNodes(a, b)
 }

@@ -20,8 +20,8 @@ const maxKey = 64
 const maxSteps = 1_000_000
 
 // Keys translates the names of a tool's properties that a server does not accept, such as filter[x] or $top. A name has
-// the same other name everywhere in a tool, which no other property of the tool has, and it is translated only where the
-// schema lists it: what is in an object of any properties is data. Below a schema that is cut, because it contains
+// the same other name everywhere in a tool, which no other property of the tool has, and it is translated only where
+// the schema lists it: what is in an object of any properties is data. Below a schema that is cut, because it contains
 // itself, no property is listed.
 //
 // nil has nothing to translate. Safe for concurrent use.
@@ -65,8 +65,8 @@ func (s *Schema) keysFor(d *dialect.Schema) *Keys {
 	return k
 }
 
-// collectNames adds the names of all properties of a node and its parts, and notes whether there are any to translate. The
-// parts are shared, so each is visited once; none contains itself.
+// collectNames adds the names of all properties of a node and its parts, and notes whether there are any to translate.
+// The parts are shared, so each is visited once; none contains itself.
 func (k *Keys) collectNames(n *node, all map[string]bool) bool {
 	if n == nil {
 		return false
@@ -128,9 +128,9 @@ func (k *Keys) wireName(own string) string {
 // Encode returns arguments with the names that the server knows. What is no JSON object is returned as it is.
 func (k *Keys) Encode(args json.RawMessage) json.RawMessage { return k.translateArgs(args, true) }
 
-// Decode returns arguments that a model wrote with the tool's own names, also where they are broken JSON or an object in a
-// string: others mend that, or the model is told what is wrong with the names of the tool. There, the place of a name is
-// not looked at. Anything else that is no JSON object is returned as it is.
+// Decode returns arguments that a model wrote with the tool's own names, also where they are broken JSON or an object
+// in a string: others mend that, or the model is told what is wrong with the names of the tool. There, the place of a
+// name is not looked at. Anything else that is no JSON object is returned as it is.
 func (k *Keys) Decode(args json.RawMessage) json.RawMessage {
 	if k == nil || len(args) == 0 {
 		return args
@@ -208,8 +208,8 @@ type translation struct {
 	left            int
 }
 
-// openNodes adds the nodes that a value may have to match to a list: a node and its choices. Those below which no name is
-// translated are left out.
+// openNodes adds the nodes that a value may have to match to a list: a node and its choices. Those below which no
+// name is translated are left out.
 func (t *translation) openNodes(list []*node, n *node) []*node {
 	if t.left--; n == nil || !t.has[n] || t.left < 0 || slices.Contains(list, n) {
 		return list

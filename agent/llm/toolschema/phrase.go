@@ -195,7 +195,8 @@ func jsonTypes(set typeSet) []string {
 	var out []string
 	for _, t := range typeOrder {
 		switch {
-		case t.set == number && set&fraction != 0, t.set == integer && set&number == integer, t.set&number == 0 && set&t.set != 0:
+		case t.set == number && set&fraction != 0,
+			t.set == integer && set&number == integer, t.set&number == 0 && set&t.set != 0:
 			out = append(out, t.name)
 		}
 	}

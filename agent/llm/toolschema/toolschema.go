@@ -1,6 +1,6 @@
-// Package toolschema brings schemas of tools into the form that a model's server accepts. Tools come from everywhere, in
-// every draft of JSON Schema; servers accept different subsets, and refuse a whole request for one schema that they do
-// not like.
+// Package toolschema brings schemas of tools into the form that a model's server accepts. Tools come from
+// everywhere, in every draft of JSON Schema; servers accept different subsets, and refuse a whole request for
+// one schema that they do not like.
 //
 // A schema is read once into a canonical form (Read): references inlined, recursion cut, allOf merged, what the drafts
 // say differently said in one way, always an object. From that it is written for a dialect (Schema.For). What a dialect
@@ -39,7 +39,10 @@ type Schema struct{ root *node }
 // not a schema, one without properties that says so.
 func Read(raw json.RawMessage) *Schema {
 	if len(raw) > MaxBytes {
-		return &Schema{&node{types: object, words: []string{"its arguments are not described here: their schema is too long"}}}
+		return &Schema{&node{
+			types: object,
+			words: []string{"its arguments are not described here: their schema is too long"},
+		}}
 	}
 	if len(bytes.TrimSpace(raw)) == 0 { // a tool without arguments
 		return &Schema{&node{types: object}}
@@ -49,7 +52,10 @@ func Read(raw json.RawMessage) *Schema {
 		if err == nil && (v.kind == isNull || v.kind == isBool) {
 			return &Schema{&node{types: object}}
 		}
-		return &Schema{&node{types: object, words: []string{"its arguments are not described here: their schema cannot be read"}}}
+		return &Schema{&node{
+			types: object,
+			words: []string{"its arguments are not described here: their schema cannot be read"},
+		}}
 	}
 	r := newReader(v)
 	return &Schema{r.readSchema(v, 0)}
@@ -61,8 +67,8 @@ type Written struct {
 	Words string // what the schema itself cannot say of the arguments as a whole; for the tool's description
 	// Keys translates the names of properties in arguments; nil = none is changed.
 	Keys *Keys
-	// Exact: the schema accepts the same arguments as the original one, as far as the properties are known that it lists.
-	// Otherwise some condition is only said in words.
+	// Exact: the schema accepts the same arguments as the original one, as far as the properties are known that it
+	// lists. Otherwise some condition is only said in words.
 	Exact bool
 }
 

@@ -25,8 +25,8 @@ var key = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // formats are those that JSON Schema defines; servers refuse others.
 var formats = []string{
-	"date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6", "uri", "uri-reference",
-	"iri", "iri-reference", "uuid", "uri-template", "json-pointer", "relative-json-pointer", "regex",
+	"date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6", "uri",
+	"uri-reference", "iri", "iri-reference", "uuid", "uri-template", "json-pointer", "relative-json-pointer", "regex",
 }
 
 // objectText is a schema in the form of a dialect, before its description is complete.
@@ -165,8 +165,8 @@ func (w *writer) writeNode(n *node) *objectText {
 	return out
 }
 
-// writeChoice writes a node that is a choice and nothing else as anyOf; nil if the dialect has none, or the node says more.
-// Each branch has a type of its own, and there is none beside anyOf.
+// writeChoice writes a node that is a choice and nothing else as anyOf; nil if the dialect has none, or the node says
+// more. Each branch has a type of its own, and there is none beside anyOf.
 func (w *writer) writeChoice(n *node) *objectText {
 	if !w.hasKeyword("anyOf") || len(n.choices) != 1 || len(n.properties) > 0 {
 		return nil
@@ -474,7 +474,9 @@ func (w *writer) writeProperties(out *objectText, n *node, root bool, lost func(
 		}
 		name, sub := w.keys.wireName(p.name), w.writeNode(p.node)
 		if name != p.name {
-			sub.description = addWords(sub.description, []string{"its full name is " + string(quoteText(shortenText(p.name, maxWords/2)))})
+			sub.description = addWords(sub.description, []string{
+				"its full name is " + string(quoteText(shortenText(p.name, maxWords/2))),
+			})
 		}
 		b.Write(quoteText(name))
 		b.WriteByte(':')
@@ -492,8 +494,8 @@ func (w *writer) writeProperties(out *objectText, n *node, root bool, lost func(
 	w.writeAdditional(out, n, root, listed, lost)
 }
 
-// writeAdditional writes what other properties than the listed ones may be. With a dialect that wants closed objects, those
-// stay open that are for names nobody knows yet: closed, they would take nothing.
+// writeAdditional writes what other properties than the listed ones may be. With a dialect that wants closed objects,
+// those stay open that are for names nobody knows yet: closed, they would take nothing.
 func (w *writer) writeAdditional(out *objectText, n *node, root, listed bool, lost func(string)) {
 	closed := n.additional != nil && n.additional.allowsNothing()
 	has := w.hasKeyword("additionalProperties")

@@ -106,7 +106,11 @@ func (v *chatVoice) chunk(delta map[string]any, finish any) {
 
 func (v *chatVoice) frame(choices []any) map[string]any {
 	return map[string]any{
-		"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1790000000, "model": v.x.body["model"], "choices": choices,
+		"id":      "chatcmpl-1",
+		"object":  "chat.completion.chunk",
+		"created": 1790000000,
+		"model":   v.x.body["model"],
+		"choices": choices,
 	}
 }
 
@@ -283,12 +287,21 @@ func (v *responsesVoice) event(kind string, fields map[string]any) {
 
 func (v *responsesVoice) report(status string) map[string]any {
 	out := map[string]any{
-		"id": "resp_1", "object": "response", "created_at": 1790000000, "model": v.x.body["model"], "status": status, "output": v.output,
-		"error": nil, "incomplete_details": nil,
+		"id":                 "resp_1",
+		"object":             "response",
+		"created_at":         1790000000,
+		"model":              v.x.body["model"],
+		"status":             status,
+		"output":             v.output,
+		"error":              nil,
+		"incomplete_details": nil,
 	}
 	if status != "in_progress" {
 		out["usage"] = map[string]any{
-			"input_tokens": v.x.used, "input_tokens_details": map[string]any{"cached_tokens": 0}, "output_tokens": v.number, "total_tokens": v.x.used + v.number,
+			"input_tokens":         v.x.used,
+			"input_tokens_details": map[string]any{"cached_tokens": 0},
+			"output_tokens":        v.number,
+			"total_tokens":         v.x.used + v.number,
 		}
 	}
 	return out
@@ -305,7 +318,17 @@ func (v *responsesVoice) open() {
 // item sends a whole item of the output.
 func (v *responsesVoice) item(item map[string]any, between func(index int)) {
 	index := len(v.output)
-	v.event("response.output_item.added", map[string]any{"output_index": index, "item": map[string]any{"type": item["type"], "id": item["id"], "status": "in_progress", "role": item["role"], "name": item["name"], "call_id": item["call_id"], "arguments": "", "content": []any{}, "summary": []any{}}})
+	v.event("response.output_item.added", map[string]any{"output_index": index, "item": map[string]any{
+		"type":      item["type"],
+		"id":        item["id"],
+		"status":    "in_progress",
+		"role":      item["role"],
+		"name":      item["name"],
+		"call_id":   item["call_id"],
+		"arguments": "",
+		"content":   []any{},
+		"summary":   []any{},
+	}})
 	if between != nil {
 		between(index)
 	}
@@ -320,11 +343,27 @@ func (v *responsesVoice) delta(text string) {
 	if !v.opened {
 		v.open()
 		v.reason()
-		v.event("response.output_item.added", map[string]any{"output_index": len(v.output), "item": map[string]any{"type": "message", "id": "msg_1", "status": "in_progress", "role": "assistant", "content": []any{}}})
-		v.event("response.content_part.added", map[string]any{"output_index": len(v.output), "item_id": "msg_1", "content_index": 0, "part": map[string]any{"type": "output_text", "text": "", "annotations": []any{}}})
+		v.event("response.output_item.added", map[string]any{"output_index": len(v.output), "item": map[string]any{
+			"type":    "message",
+			"id":      "msg_1",
+			"status":  "in_progress",
+			"role":    "assistant",
+			"content": []any{},
+		}})
+		v.event("response.content_part.added", map[string]any{
+			"output_index":  len(v.output),
+			"item_id":       "msg_1",
+			"content_index": 0,
+			"part":          map[string]any{"type": "output_text", "text": "", "annotations": []any{}},
+		})
 	}
 	v.text += text
-	v.event("response.output_text.delta", map[string]any{"output_index": len(v.output), "item_id": "msg_1", "content_index": 0, "delta": text})
+	v.event("response.output_text.delta", map[string]any{
+		"output_index":  len(v.output),
+		"item_id":       "msg_1",
+		"content_index": 0,
+		"delta":         text,
+	})
 }
 
 // reason sends an item of encrypted reasoning if the request asks for it.
@@ -335,7 +374,13 @@ func (v *responsesVoice) reason() {
 	id := v.x.server.mint("", 0)
 	sealed := "Z0FBQUFB" + id
 	v.x.server.given.keep(sealed, "encrypted_content", "true")
-	v.item(map[string]any{"type": "reasoning", "id": "rs_" + id, "summary": []any{}, "encrypted_content": sealed, "status": "completed"}, nil)
+	v.item(map[string]any{
+		"type":              "reasoning",
+		"id":                "rs_" + id,
+		"summary":           []any{},
+		"encrypted_content": sealed,
+		"status":            "completed",
+	}, nil)
 }
 
 func (v *responsesVoice) end(res *llm.Response) {
@@ -345,17 +390,43 @@ func (v *responsesVoice) end(res *llm.Response) {
 	}
 	if v.text != "" {
 		part := map[string]any{"type": "output_text", "text": v.text, "annotations": []any{}}
-		item := map[string]any{"type": "message", "id": "msg_1", "status": "completed", "role": "assistant", "content": []any{part}}
-		v.event("response.output_text.done", map[string]any{"output_index": len(v.output), "item_id": "msg_1", "content_index": 0, "text": v.text})
+		item := map[string]any{
+			"type":    "message",
+			"id":      "msg_1",
+			"status":  "completed",
+			"role":    "assistant",
+			"content": []any{part},
+		}
+		v.event("response.output_text.done", map[string]any{
+			"output_index":  len(v.output),
+			"item_id":       "msg_1",
+			"content_index": 0,
+			"text":          v.text,
+		})
 		v.event("response.output_item.done", map[string]any{"output_index": len(v.output), "item": item})
 		v.output = append(v.output, item)
 	}
 	for n, u := range res.Uses {
 		id := v.x.server.mint(u.Name, n)
-		item := map[string]any{"type": "function_call", "id": "fc_" + id, "call_id": id, "name": u.Name, "arguments": string(u.Args), "status": "completed"}
+		item := map[string]any{
+			"type":      "function_call",
+			"id":        "fc_" + id,
+			"call_id":   id,
+			"name":      u.Name,
+			"arguments": string(u.Args),
+			"status":    "completed",
+		}
 		v.item(item, func(index int) {
-			v.event("response.function_call_arguments.delta", map[string]any{"output_index": index, "item_id": item["id"], "delta": string(u.Args)})
-			v.event("response.function_call_arguments.done", map[string]any{"output_index": index, "item_id": item["id"], "arguments": string(u.Args)})
+			v.event("response.function_call_arguments.delta", map[string]any{
+				"output_index": index,
+				"item_id":      item["id"],
+				"delta":        string(u.Args),
+			})
+			v.event("response.function_call_arguments.done", map[string]any{
+				"output_index": index,
+				"item_id":      item["id"],
+				"arguments":    string(u.Args),
+			})
 		})
 	}
 	if res.Stop == llm.StopLength {
@@ -391,8 +462,13 @@ func (v *messagesVoice) open() {
 	}
 	v.opened = true
 	v.event("message_start", map[string]any{"message": map[string]any{
-		"id": "msg_1", "type": "message", "role": "assistant", "model": v.x.body["model"], "content": []any{}, "stop_reason": nil,
-		"usage": map[string]any{"input_tokens": v.x.used, "output_tokens": 1},
+		"id":          "msg_1",
+		"type":        "message",
+		"role":        "assistant",
+		"model":       v.x.body["model"],
+		"content":     []any{},
+		"stop_reason": nil,
+		"usage":       map[string]any{"input_tokens": v.x.used, "output_tokens": 1},
 	}})
 	v.event("ping", map[string]any{})
 	v.think()
@@ -403,9 +479,18 @@ func (v *messagesVoice) think() {
 	if kind := textOf(objectOf(v.x.body["thinking"])["type"]); kind == "" || kind == "disabled" {
 		return
 	}
-	v.event("content_block_start", map[string]any{"index": v.blocks, "content_block": map[string]any{"type": "thinking", "thinking": "", "signature": ""}})
-	v.event("content_block_delta", map[string]any{"index": v.blocks, "delta": map[string]any{"type": "thinking_delta", "thinking": Thought}})
-	v.event("content_block_delta", map[string]any{"index": v.blocks, "delta": map[string]any{"type": "signature_delta", "signature": fmt.Sprintf("c2ln%d", v.x.number)}})
+	v.event("content_block_start", map[string]any{
+		"index":         v.blocks,
+		"content_block": map[string]any{"type": "thinking", "thinking": "", "signature": ""},
+	})
+	v.event("content_block_delta", map[string]any{
+		"index": v.blocks,
+		"delta": map[string]any{"type": "thinking_delta", "thinking": Thought},
+	})
+	v.event("content_block_delta", map[string]any{
+		"index": v.blocks,
+		"delta": map[string]any{"type": "signature_delta", "signature": fmt.Sprintf("c2ln%d", v.x.number)},
+	})
 	v.stop()
 }
 
@@ -421,9 +506,15 @@ func (v *messagesVoice) delta(text string) {
 	v.open()
 	if !v.text {
 		v.text = true
-		v.event("content_block_start", map[string]any{"index": v.blocks, "content_block": map[string]any{"type": "text", "text": ""}})
+		v.event("content_block_start", map[string]any{
+			"index":         v.blocks,
+			"content_block": map[string]any{"type": "text", "text": ""},
+		})
 	}
-	v.event("content_block_delta", map[string]any{"index": v.blocks, "delta": map[string]any{"type": "text_delta", "text": text}})
+	v.event("content_block_delta", map[string]any{
+		"index": v.blocks,
+		"delta": map[string]any{"type": "text_delta", "text": text},
+	})
 }
 
 func (v *messagesVoice) end(res *llm.Response) {
@@ -432,8 +523,16 @@ func (v *messagesVoice) end(res *llm.Response) {
 		v.stop()
 	}
 	for n, u := range res.Uses {
-		v.event("content_block_start", map[string]any{"index": v.blocks, "content_block": map[string]any{"type": "tool_use", "id": v.x.server.mint(u.Name, n), "name": u.Name, "input": map[string]any{}}})
-		v.event("content_block_delta", map[string]any{"index": v.blocks, "delta": map[string]any{"type": "input_json_delta", "partial_json": string(u.Args)}})
+		v.event("content_block_start", map[string]any{"index": v.blocks, "content_block": map[string]any{
+			"type":  "tool_use",
+			"id":    v.x.server.mint(u.Name, n),
+			"name":  u.Name,
+			"input": map[string]any{},
+		}})
+		v.event("content_block_delta", map[string]any{
+			"index": v.blocks,
+			"delta": map[string]any{"type": "input_json_delta", "partial_json": string(u.Args)},
+		})
 		v.stop()
 	}
 	reason := "end_turn"
@@ -449,7 +548,10 @@ func (v *messagesVoice) end(res *llm.Response) {
 }
 
 func (v *messagesVoice) finish(reason string) {
-	v.event("message_delta", map[string]any{"delta": map[string]any{"stop_reason": reason, "stop_sequence": nil}, "usage": map[string]any{"output_tokens": 12}})
+	v.event("message_delta", map[string]any{
+		"delta": map[string]any{"stop_reason": reason, "stop_sequence": nil},
+		"usage": map[string]any{"output_tokens": 12},
+	})
 	v.event("message_stop", map[string]any{})
 }
 

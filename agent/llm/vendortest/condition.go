@@ -54,7 +54,8 @@ type condition struct {
 //
 // Roles is a regular expression over the roles of a history, one letter a message: s system, d developer, u user,
 // a assistant, c assistant with calls, t tool. Gave names a field that a server hands out with its calls and wants back
-// unchanged: the condition holds for an assistant message with calls that this server made without it or with another one.
+// unchanged: the condition holds for an assistant message with calls that this server made
+// without it or with another one.
 func relations() map[string]func(any) (key string, holds bool) {
 	return map[string]func(any) (string, bool){
 		"dangling required": danglingRequired,

@@ -35,7 +35,11 @@ func decode(wire string, body map[string]any) (*llm.Request, error) {
 		if wire == "messages" {
 			schema = tool["input_schema"]
 		}
-		req.Tools = append(req.Tools, llm.Tool{Name: textOf(tool["name"]), Description: textOf(tool["description"]), Schema: encode(schema)})
+		req.Tools = append(req.Tools, llm.Tool{
+			Name:        textOf(tool["name"]),
+			Description: textOf(tool["description"]),
+			Schema:      encode(schema),
+		})
 	}
 	if err == nil && len(req.Messages) == 0 {
 		err = fmt.Errorf("the request has no messages")
@@ -85,7 +89,9 @@ func decodeChat(req *llm.Request, messages []any) error {
 				object := objectOf(call)
 				function := objectOf(object["function"])
 				out.Uses = append(out.Uses, llm.ToolUse{
-					ID: textOf(object["id"]), Name: textOf(function["name"]), Args: json.RawMessage(textOf(function["arguments"])),
+					ID:   textOf(object["id"]),
+					Name: textOf(function["name"]),
+					Args: json.RawMessage(textOf(function["arguments"])),
 				})
 			}
 			req.Messages = append(req.Messages, out)
@@ -113,7 +119,11 @@ func decodeItems(req *llm.Request, input any) error {
 		spoken := n > 0 && req.Messages[n-1].Role == llm.Assistant
 		switch kind := textOf(item["type"]); {
 		case kind == "function_call":
-			use := llm.ToolUse{ID: textOf(item["call_id"]), Name: textOf(item["name"]), Args: json.RawMessage(textOf(item["arguments"]))}
+			use := llm.ToolUse{
+				ID:   textOf(item["call_id"]),
+				Name: textOf(item["name"]),
+				Args: json.RawMessage(textOf(item["arguments"])),
+			}
 			if !spoken {
 				req.Messages, n = append(req.Messages, llm.Message{Role: llm.Assistant}), n+1
 			}
@@ -150,10 +160,16 @@ func decodeMessages(req *llm.Request, messages []any) error {
 			object := objectOf(block)
 			switch textOf(object["type"]) {
 			case "tool_use":
-				out.Uses = append(out.Uses, llm.ToolUse{ID: textOf(object["id"]), Name: textOf(object["name"]), Args: encode(object["input"])})
+				out.Uses = append(out.Uses, llm.ToolUse{
+					ID:   textOf(object["id"]),
+					Name: textOf(object["name"]),
+					Args: encode(object["input"]),
+				})
 			case "tool_result":
 				failed, _ := object["is_error"].(bool)
-				req.Messages = append(req.Messages, result(textOf(object["tool_use_id"]), textOf(object["content"]), failed))
+				req.Messages = append(req.Messages, result(
+					textOf(object["tool_use_id"]), textOf(object["content"]), failed,
+				))
 			}
 		}
 		if out.Text != "" || role == "assistant" {

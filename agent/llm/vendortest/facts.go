@@ -22,14 +22,15 @@ var factFiles embed.FS
 // facts are what is known of one server: a file of the directory facts.
 type facts struct {
 	Title  string   `toml:"title"`
-	Type   string   `toml:"type"`     // of our provider: openai, anthropic, ollama
-	Preset string   `toml:"preset"`   // of our configuration; "" = none fits
-	Base   string   `toml:"base"`     // path of the API's address
-	Wires  []string `toml:"wires"`    // chat, responses, messages
-	Models []string `toml:"models"`   // the first one is asked by default
-	Key    string   `toml:"key"`      // header that carries the key: Authorization, api-key, x-api-key; "" = any or none
-	Tools  string   `toml:"toolless"` // what the names of models match that take no tools; "" = all take them
-	Use    []string `toml:"use"`      // files of facts/shared whose rules hold, too
+	Type   string   `toml:"type"`   // of our provider: openai, anthropic, ollama
+	Preset string   `toml:"preset"` // of our configuration; "" = none fits
+	Base   string   `toml:"base"`   // path of the API's address
+	Wires  []string `toml:"wires"`  // chat, responses, messages
+	Models []string `toml:"models"` // the first one is asked by default
+	// header that carries the key: Authorization, api-key, x-api-key; "" = any or none
+	Key   string   `toml:"key"`
+	Tools string   `toml:"toolless"` // what the names of models match that take no tools; "" = all take them
+	Use   []string `toml:"use"`      // files of facts/shared whose rules hold, too
 
 	Status   int    `toml:"status"`   // of a refusal that says nothing else; 0 = 400
 	Envelope string `toml:"envelope"` // body of such a refusal
@@ -78,9 +79,9 @@ type rule struct {
 	At    string    `toml:"at"`    // what the condition is about, see parseSelector; "" = the whole request
 	If    condition `toml:"if"`
 	When  []clause  `toml:"when"` // … and all of this holds, too
-	// Bad is the smallest request that breaks the rule, see TestFacts: fields that are added to a plain one or replace its
-	// own; or, in short, "schema:" with the schema of a tool, "name:" with its name, "many:" with a number of tools. ${id}
-	// is the id of a call that the server has handed out, @n@ stands for n letters.
+	// Bad is the smallest request that breaks the rule, see TestFacts: fields that are added to a plain one or replace
+	// its own; or, in short, "schema:" with the schema of a tool, "name:" with its name, "many:" with a number of
+	// tools. ${id} is the id of a call that the server has handed out, @n@ stands for n letters.
 	Bad string `toml:"bad"`
 
 	// For the server's envelope.
@@ -141,28 +142,30 @@ type page struct {
 
 // stream says how a server with the chat API streams.
 type stream struct {
-	Sources   []string `toml:"sources"`
-	CRLF      bool     `toml:"crlf"`
-	Before    []string `toml:"before"`    // lines before the first chunk
-	Between   []string `toml:"between"`   // lines between chunks
-	First     string   `toml:"first"`     // payload of a chunk before all others
-	Last      string   `toml:"last"`      // … after the one with the finish reason
-	NoDone    bool     `toml:"no_done"`   // nothing says that the stream is over
-	Role      string   `toml:"role"`      // "first" (or ""), "every"
-	Content   string   `toml:"content"`   // beside calls: "null" (or ""), "empty", "none"
-	Calls     string   `toml:"calls"`     // "pieces" (or ""), "whole", "finish": whole, in the chunk with the finish reason
-	Index     string   `toml:"index"`     // "each" (or ""), "none", "zero"
-	NoType    bool     `toml:"no_type"`   // calls have no type
-	Arguments string   `toml:"arguments"` // "string" (or ""), "object"
-	IDs       string   `toml:"ids"`       // form of ids, see mint
-	CallsEnd  string   `toml:"calls_end"` // finish reason of calls; "" = tool_calls
-	TextEnd   string   `toml:"text_end"`  // … of text; "" = stop
+	Sources []string `toml:"sources"`
+	CRLF    bool     `toml:"crlf"`
+	Before  []string `toml:"before"`  // lines before the first chunk
+	Between []string `toml:"between"` // lines between chunks
+	First   string   `toml:"first"`   // payload of a chunk before all others
+	Last    string   `toml:"last"`    // … after the one with the finish reason
+	NoDone  bool     `toml:"no_done"` // nothing says that the stream is over
+	Role    string   `toml:"role"`    // "first" (or ""), "every"
+	Content string   `toml:"content"` // beside calls: "null" (or ""), "empty", "none"
+	// "pieces" (or ""), "whole", "finish": whole, in the chunk with the finish reason
+	Calls     string `toml:"calls"`
+	Index     string `toml:"index"`     // "each" (or ""), "none", "zero"
+	NoType    bool   `toml:"no_type"`   // calls have no type
+	Arguments string `toml:"arguments"` // "string" (or ""), "object"
+	IDs       string `toml:"ids"`       // form of ids, see mint
+	CallsEnd  string `toml:"calls_end"` // finish reason of calls; "" = tool_calls
+	TextEnd   string `toml:"text_end"`  // … of text; "" = stop
 	// Usage is how tokens are reported: "asked" (a chunk without choices, if include_usage is set), "last" (in such a
 	// chunk, always), "finish" (in the chunk with the finish reason), "null" (like asked, null in all others),
 	// "x_groq" (in that field), "none".
 	Usage string `toml:"usage"`
-	// Thoughts is where the model's reasoning is: a field such as reasoning_content or reasoning, "think" and "reasoning tag" (tags in the
-	// content), "parts" (content is a list), "details" (reasoning and reasoning_details); "" = it shows none.
+	// Thoughts is where the model's reasoning is: a field such as reasoning_content or reasoning, "think" and
+	// "reasoning tag" (tags in the content), "parts" (content is a list), "details" (reasoning and
+	// reasoning_details); "" = it shows none.
 	Thoughts string `toml:"thoughts"`
 	// Thinks is what the names of the models match that show it; "" = all of them.
 	Thinks string `toml:"thinks"`

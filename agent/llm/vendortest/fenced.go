@@ -9,13 +9,15 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// A model that has no calls is told of its tools in words, and asks for them in fenced blocks (package fenced). The script
-// behind a server knows neither: it is given the tools and results that the words stand for, and its calls are written as
-// such blocks.
+// A model that has no calls is told of its tools in words, and asks for them in fenced blocks (package fenced).
+// The script behind a server knows neither: it is given the tools and results that the words stand for, and its
+// calls are written as such blocks.
 
 var (
 	toldTools  = regexp.MustCompile(`(?s)(?:^|\n)<tools>\n(.*?)\n</tools>`)
-	toldResult = regexp.MustCompile(`(?s)^\[tool_result id="([^"]*)"[^\n]*? status="([a-z]*)"[^\n]*\]\n(.*?)\n\[/tool_result\](?:\n\n|$)`)
+	toldResult = regexp.MustCompile(
+		`(?s)^\[tool_result id="([^"]*)"[^\n]*? status="([a-z]*)"[^\n]*\]\n(.*?)\n\[/tool_result\](?:\n\n|$)`,
+	)
 )
 
 // decodeFenced turns the words of a request without tools into the tools and results that they stand for, and reports
@@ -32,7 +34,11 @@ func decodeFenced(req *llm.Request) bool {
 			Parameters  json.RawMessage `json:"parameters"`
 		}
 		if json.Unmarshal([]byte(line), &tool) == nil {
-			req.Tools = append(req.Tools, llm.Tool{Name: tool.Name, Description: tool.Description, Schema: tool.Parameters})
+			req.Tools = append(req.Tools, llm.Tool{
+				Name:        tool.Name,
+				Description: tool.Description,
+				Schema:      tool.Parameters,
+			})
 		}
 	}
 	var out []llm.Message

@@ -56,7 +56,8 @@ func parseSelector(text string) ([]step, error) {
 	return steps, nil
 }
 
-// find returns the places of a request that a selector names, in the order of the request; fields in alphabetical order.
+// find returns the places of a request that a selector names, in the order of the
+// request; fields in alphabetical order.
 func find(request any, steps []step) []place {
 	list := []place{{value: request, tool: -1, index: -1, call: -1}}
 	for _, s := range steps {
@@ -154,8 +155,8 @@ func (p place) element(list []any, n int) place {
 // maxSchemaDepth bounds how deep a schema is searched.
 const maxSchemaDepth = 64
 
-// schemas returns a schema and all schemas within it. What is under "properties" are schemas by name, so that a property
-// called "items" or "const" is not taken for a keyword.
+// schemas returns a schema and all schemas within it. What is under "properties" are schemas by name, so that a
+// property called "items" or "const" is not taken for a keyword.
 func (p place) schemas(depth int) []place {
 	out := []place{p}
 	object, ok := p.value.(map[string]any)

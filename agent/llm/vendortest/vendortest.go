@@ -1,9 +1,10 @@
 // Package vendortest imitates model servers for tests: one strict server for each vendor that is known, over real HTTP.
 //
-// A server is a table of facts (facts/NAME.toml): what it refuses, with which status and which body, how it streams, how
-// it says that a conversation is too long or an account is empty, and what it lists. Each fact has its source and the
-// year of that source. What is not known of a server yet is a row to add there, not code: one engine interprets all of
-// them. A server that is kinder than the real one hides failures, so facts are added as strict as they were reported.
+// A server is a table of facts (facts/NAME.toml): what it refuses, with which status and which body, how it
+// streams, how it says that a conversation is too long or an account is empty, and what it lists. Each fact has
+// its source and the year of that source. What is not known of a server yet is a row to add there, not code:
+// one engine interprets all of them. A server that is kinder than the real one hides failures, so facts are
+// added as strict as they were reported.
 //
 // What a server says is up to its model, an llm.Provider such as llmtest.Model: the request is checked, decoded, given
 // to the model, and the model's answer is streamed in the vendor's form.
@@ -192,8 +193,8 @@ func (s *Server) Failures() []string {
 	return kinds
 }
 
-// Models returns the names of the models that a vendor's server has, the one that is asked by default first. What a server
-// refuses depends on the model that is asked: each name stands for a kind of models of which facts are known.
+// Models returns the names of the models that a vendor's server has, the one that is asked by default first. What a
+// server refuses depends on the model that is asked: each name stands for a kind of models of which facts are known.
 func Models(vendor string) ([]string, error) {
 	f, err := readFacts(vendor)
 	if err != nil {
@@ -217,7 +218,11 @@ func Overflows(vendor string) ([]string, error) {
 
 // wireOf returns the API that a path below the address belongs to.
 func (s *Server) wireOf(path string) string {
-	for wire, suffix := range map[string]string{"chat": "/chat/completions", "responses": "/responses", "messages": "/v1/messages"} {
+	for wire, suffix := range map[string]string{
+		"chat":      "/chat/completions",
+		"responses": "/responses",
+		"messages":  "/v1/messages",
+	} {
 		base := s.facts.Base
 		if wire == "messages" {
 			base = strings.TrimSuffix(base, "/v1")
@@ -238,7 +243,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	wire := s.wireOf(r.URL.Path)
 	if err != nil || r.Method != http.MethodPost || wire == "" {
-		s.answer(w, answerForm{Status: http.StatusNotFound, Body: `{"error":{"message":"there is nothing at ${path}"}}`}, map[string]string{"path": r.URL.Path})
+		s.answer(w, answerForm{
+			Status: http.StatusNotFound,
+			Body:   `{"error":{"message":"there is nothing at ${path}"}}`,
+		}, map[string]string{"path": r.URL.Path})
 		return
 	}
 	x := &exchange{server: s, w: w, wire: wire, seen: Exchange{Path: r.URL.Path, Body: body}}
@@ -309,7 +317,11 @@ func (s *Server) mint(name string, n int) string {
 	s.ids++
 	number := s.ids
 	s.mu.Unlock()
-	form := write(cmp.Or(s.facts.Stream.IDs, "call_########################"), map[string]string{"name": name, "n": strconv.Itoa(n), "count": strconv.Itoa(number - 1)})
+	form := write(cmp.Or(s.facts.Stream.IDs, "call_########################"), map[string]string{
+		"name":  name,
+		"n":     strconv.Itoa(n),
+		"count": strconv.Itoa(number - 1),
+	})
 	width := strings.Count(form, "#")
 	text := strconv.FormatInt(int64(number), 36)
 	text = strings.Repeat("a", max(0, width-len(text))) + text
@@ -396,8 +408,11 @@ func (x *exchange) serve(r *http.Request) {
 		x.refuse("wrong key", form.answerForm, nil)
 		return
 	}
-	if err := json.Unmarshal(x.seen.Body, &x.body); err != nil || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
-		x.refuse("no JSON", answerForm{Status: http.StatusBadRequest, Body: s.facts.Envelope}, map[string]string{"message": "the body is not JSON: " + fmt.Sprint(err)})
+	if err := json.Unmarshal(x.seen.Body, &x.body); err != nil ||
+		!strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+		x.refuse("no JSON", answerForm{Status: http.StatusBadRequest, Body: s.facts.Envelope}, map[string]string{
+			"message": "the body is not JSON: " + fmt.Sprint(err),
+		})
 		return
 	}
 	if name, _ := x.body["model"].(string); name != s.name && !slices.Contains(s.facts.Models, name) {
@@ -492,14 +507,28 @@ func plainWrite(template string, values map[string]string) string {
 func (x *exchange) values(p place) map[string]string {
 	model, _ := x.body["model"].(string)
 	values := map[string]string{
-		"path": p.path, "key": p.key, "inside": p.inside, "model": model, "request_id": "req_0123456789",
-		"tool_index": strconv.Itoa(p.tool), "message_index": strconv.Itoa(p.index), "call_index": strconv.Itoa(p.call),
-		"tool": x.toolName(p.tool), "camel": camel(p.key), "context": contextPath(p.inside),
-		"limit": strconv.Itoa(x.server.window), "used": strconv.Itoa(x.used), "over": strconv.Itoa(x.used - x.server.window),
-		"output": strconv.Itoa(x.reserved()), "sum": strconv.Itoa(x.used + x.reserved()), "kind": kindOf(p.value),
+		"path":          p.path,
+		"key":           p.key,
+		"inside":        p.inside,
+		"model":         model,
+		"request_id":    "req_0123456789",
+		"tool_index":    strconv.Itoa(p.tool),
+		"message_index": strconv.Itoa(p.index),
+		"call_index":    strconv.Itoa(p.call),
+		"tool":          x.toolName(p.tool),
+		"camel":         camel(p.key),
+		"context":       contextPath(p.inside),
+		"limit":         strconv.Itoa(x.server.window),
+		"used":          strconv.Itoa(x.used),
+		"over":          strconv.Itoa(x.used - x.server.window),
+		"output":        strconv.Itoa(x.reserved()),
+		"sum":           strconv.Itoa(x.used + x.reserved()),
+		"kind":          kindOf(p.value),
 	}
 	// Google translates a request and names the places of its own API; the tool has the same number there.
-	values["native"] = strings.TrimSuffix(fmt.Sprintf("tools[0].function_declarations[%d].parameters.%s", p.tool, p.inside), ".")
+	values["native"] = strings.TrimSuffix(
+		fmt.Sprintf("tools[0].function_declarations[%d].parameters.%s", p.tool, p.inside), ".",
+	)
 	switch x.wire {
 	case "chat":
 		values["schema"] = fmt.Sprintf("tools[%d].function.parameters", p.tool)
@@ -595,7 +624,10 @@ func (x *exchange) tooLong() {
 func (x *exchange) converse(ctx context.Context) {
 	req, err := decode(x.wire, x.body)
 	if err != nil {
-		x.refuse("not understood", answerForm{Status: http.StatusBadRequest, Body: x.server.facts.Envelope}, map[string]string{"message": err.Error(), "type": x.server.facts.Says})
+		x.refuse("not understood", answerForm{
+			Status: http.StatusBadRequest,
+			Body:   x.server.facts.Envelope,
+		}, map[string]string{"message": err.Error(), "type": x.server.facts.Says})
 		return
 	}
 	x.seen.Model = true
@@ -666,7 +698,11 @@ func (x *exchange) wireNames(res *llm.Response) {
 // fails answers with the vendor's words for what the model's script wants to happen.
 func (x *exchange) fails(err error) {
 	kinds := map[llm.Kind]string{
-		llm.RateLimited: "rate", llm.Unavailable: "overload", llm.Unauthorized: "key", llm.Timeout: "overload", llm.Truncated: "overload",
+		llm.RateLimited:  "rate",
+		llm.Unavailable:  "overload",
+		llm.Unauthorized: "key",
+		llm.Timeout:      "overload",
+		llm.Truncated:    "overload",
 	}
 	e, ok := errors.AsType[*llm.Error](err)
 	switch {
@@ -683,7 +719,10 @@ func (x *exchange) fails(err error) {
 		}
 		x.refuse("script: "+string(e.Kind), form.answerForm, x.values(place{}))
 	default:
-		x.refuse("script", answerForm{Status: http.StatusBadRequest, Body: x.server.facts.Envelope}, map[string]string{"message": err.Error(), "type": x.server.facts.Says})
+		x.refuse("script", answerForm{Status: http.StatusBadRequest, Body: x.server.facts.Envelope}, map[string]string{
+			"message": err.Error(),
+			"type":    x.server.facts.Says,
+		})
 	}
 }
 

@@ -55,8 +55,8 @@ const (
 	drainWait  = 50 * time.Millisecond
 )
 
-// LimitBody limits a body to limit bytes. Beyond that, Read fails with ErrTooBig, whereas io.LimitReader would pretend that
-// the body ended. Close reads the small rest of an answer.
+// LimitBody limits a body to limit bytes. Beyond that, Read fails with ErrTooBig, whereas io.LimitReader would pretend
+// that the body ended. Close reads the small rest of an answer.
 func LimitBody(body io.ReadCloser, limit int64) io.ReadCloser {
 	return &limitedBody{body: body, left: limit}
 }
@@ -108,8 +108,8 @@ func (d *Departure) Left() bool {
 // Statuses of gateways that have given up waiting for the server behind them, which may go on.
 const statusOriginTimeout = 524 // Cloudflare
 
-// MarkUnderWay notes on an error whether the server may have worked on its request: it had it, and neither refused it nor
-// said that it failed.
+// MarkUnderWay notes on an error whether the server may have worked on its request: it had it, and neither
+// refused it nor said that it failed.
 func MarkUnderWay(err error, left bool) error {
 	e, ok := errors.AsType[*llm.Error](err)
 	if !ok || !left {

@@ -33,8 +33,8 @@ func FitAnswer(text string, size int) (part string, full bool) {
 var ErrWebPage = errors.New("the server answered with a web page instead of a model's answer; " +
 	"check base_url: its path, such as /v1, may be missing, or a proxy or a login page is in between")
 
-// DamagedEvent reports whether data of a stream's event that is not JSON was a piece of an answer, so that something is missing
-// without it. Anything else is a keepalive in some form.
+// DamagedEvent reports whether data of a stream's event that is not JSON was a piece of an answer, so that something is
+// missing without it. Anything else is a keepalive in some form.
 func DamagedEvent(data []byte) bool {
 	if len(data) == 0 || data[0] != '{' {
 		return false
@@ -47,8 +47,8 @@ func DamagedEvent(data []byte) bool {
 	return false
 }
 
-// ReportsFailure tells whether the field of an event or an answer that may hold a failure holds one. Some servers send it always,
-// with a value that says that there is none.
+// ReportsFailure tells whether the field of an event or an answer that may hold a failure holds one. Some servers send
+// it always, with a value that says that there is none.
 func ReportsFailure(field []byte) bool {
 	switch string(bytes.TrimSpace(field)) {
 	case "", "null", "false", `""`, "{}", "[]", "0":

@@ -17,8 +17,8 @@ const (
 	writeBuffer = 1 << 10
 )
 
-// NewClient returns the client for a vendor: a copy of base, or one with its own connections if base is nil. It follows no
-// redirects, because they would send the conversation to an address that nobody configured.
+// NewClient returns the client for a vendor: a copy of base, or one with its own connections if base is nil. It follows
+// no redirects, because they would send the conversation to an address that nobody configured.
 func NewClient(base *http.Client) *http.Client {
 	client := &http.Client{}
 	if base != nil {

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Fragment is a string of one event of a stream. Servers cut text between tokens, and some tokens end within a character:
-// between the two escapes of a surrogate pair ("\ud83d", then "\ude00"), or between two bytes of UTF-8. Text is what is
-// whole; a Joiner puts the rest together. Anything but a string decodes to an empty Fragment with Raw set.
+// Fragment is a string of one event of a stream. Servers cut text between tokens, and some tokens end within a
+// character: between the two escapes of a surrogate pair ("\ud83d", then "\ude00"), or between two bytes of UTF-8. Text
+// is what is whole; a Joiner puts the rest together. Anything but a string decodes to an empty Fragment with Raw set.
 type Fragment struct {
 	Text string
 	Raw  json.RawMessage // a value that is not a string: an object, a list, a number; nil = a string, null or nothing
@@ -58,7 +58,8 @@ func secondHalf(s []byte) int {
 func firstHalf(s []byte) int {
 	if n := len(s); n >= 6 {
 		e := s[n-6:]
-		high := e[0] == '\\' && e[1] == 'u' && e[2]|0x20 == 'd' && (e[3] == '8' || e[3] == '9' || e[3]|0x20 == 'a' || e[3]|0x20 == 'b')
+		high := e[0] == '\\' && e[1] == 'u' && e[2]|0x20 == 'd' &&
+			(e[3] == '8' || e[3] == '9' || e[3]|0x20 == 'a' || e[3]|0x20 == 'b')
 		slashes := 0
 		for i := n - 7; i >= 0 && s[i] == '\\'; i-- {
 			slashes++

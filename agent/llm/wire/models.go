@@ -16,7 +16,9 @@ import (
 const maxModels = 4 << 20
 
 // FetchAnswer reads what is at an address: GET, with header. Errors contain no key; a refusal names only the status.
-func FetchAnswer(ctx context.Context, client *http.Client, address string, header http.Header, key Key) ([]byte, error) {
+func FetchAnswer(
+	ctx context.Context, client *http.Client, address string, header http.Header, key Key,
+) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, errors.New("the address cannot be formed")
@@ -39,10 +41,16 @@ func FetchAnswer(ctx context.Context, client *http.Client, address string, heade
 	return answer, nil
 }
 
-// AskSizes asks a server how long the window and the answers of a model are, at the places where it says that. header returns
-// what is sent with a request.
+// AskSizes asks a server how long the window and the answers of a model are, at the places where it says that. header
+// returns what is sent with a request.
 func AskSizes(
-	ctx context.Context, client *http.Client, base string, places []dialect.Listing, model string, header func() http.Header, key Key,
+	ctx context.Context,
+	client *http.Client,
+	base string,
+	places []dialect.Listing,
+	model string,
+	header func() http.Header,
+	key Key,
 ) dialect.Sizes {
 	for _, place := range places {
 		address, err := place.Address(base)
@@ -67,7 +75,9 @@ func AskSizes(
 
 // ListModels reads the names of the models that a vendor offers, sorted: GET address, which answers
 // {"data":[{"id":…}]}. header is sent with it. Errors contain no key; a refusal names only the status.
-func ListModels(ctx context.Context, client *http.Client, address string, header http.Header, key Key) ([]string, error) {
+func ListModels(
+	ctx context.Context, client *http.Client, address string, header http.Header, key Key,
+) ([]string, error) {
 	body, err := FetchAnswer(ctx, client, address, header, key)
 	if err != nil {
 		return nil, fmt.Errorf("list of models: %w", err)

@@ -14,9 +14,9 @@ import (
 // maxToolName is the longest tool name that the APIs allow.
 const maxToolName = 64
 
-// Names translates the tool names of one request for APIs that allow only letters, digits, _ and -, at most 64 characters,
-// and no digit or - at the beginning (Moonshot). There is one form for all servers, because a history goes from one to
-// another. The translation is reversible, without collisions, and depends only on the set of names.
+// Names translates the tool names of one request for APIs that allow only letters, digits, _ and -, at most 64
+// characters, and no digit or - at the beginning (Moonshot). There is one form for all servers, because a history goes
+// from one to another. The translation is reversible, without collisions, and depends only on the set of names.
 type Names struct {
 	encoded map[string]string
 	decoded map[string]string
@@ -122,7 +122,8 @@ func (n *Names) DecodeArgs(tool string, args json.RawMessage) json.RawMessage {
 	return args
 }
 
-// readableName replaces ":" by "__" and every other invalid character by "_", which also precedes a digit at the beginning.
+// readableName replaces ":" by "__" and every other invalid character by "_", which also
+// precedes a digit at the beginning.
 func readableName(name string) string {
 	if name == "" {
 		return "unnamed"

@@ -20,10 +20,10 @@ const (
 	maxTools     = 1024      // single tools; with more, all are forgotten
 )
 
-// ToolCache caches the tools of requests in a vendor's encoding: at most MaxToolLists lists, the most recently used, and
-// the tools that they consist of. A catalog has few different lists, and encoding one takes longer than the rest of a
-// request. What is cached for one dialect is never given to another. Safe for concurrent use; the zero value is ready for
-// use.
+// ToolCache caches the tools of requests in a vendor's encoding: at most MaxToolLists lists, the most recently
+// used, and the tools that they consist of. A catalog has few different lists, and encoding one takes longer
+// than the rest of a request. What is cached for one dialect is never given to another. Safe for concurrent
+// use; the zero value is ready for use.
 type ToolCache struct {
 	mu    sync.Mutex
 	lists []*ToolList // most recently used first
@@ -88,8 +88,8 @@ func (b *ToolCache) Of(req *llm.Request, d *dialect.Schema, write func([]Tool) (
 	return l, nil
 }
 
-// withinLimit returns the tools that a server takes, at most a number of them (0 = toolschema.MaxTools), and the names of the
-// others. Tools without a server are our own.
+// withinLimit returns the tools that a server takes, at most a number of them (0 = toolschema.MaxTools), and the names
+// of the others. Tools without a server are our own.
 func withinLimit(list []llm.Tool, most int) (offered []llm.Tool, left []string) {
 	if most <= 0 {
 		most = toolschema.MaxTools
@@ -133,7 +133,8 @@ func (l *ToolList) Noted(req *llm.Request) *llm.Request {
 		names += fmt.Sprintf(" and %d more", more)
 	}
 	noted := *req
-	noted.System = strings.TrimSpace(req.System + "\n\nMore tools exist than can be offered here at once. You cannot call these now; " +
+	noted.System = strings.TrimSpace(req.System +
+		"\n\nMore tools exist than can be offered here at once. You cannot call these now; " +
 		"say so if one is needed: " + names + ".")
 	return &noted
 }
@@ -169,7 +170,9 @@ func (b *ToolCache) writeTool(t llm.Tool, d *dialect.Schema) Tool {
 func (b *ToolCache) findList(tools []llm.Tool, d *dialect.Schema) *ToolList {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	i := slices.IndexFunc(b.lists, func(l *ToolList) bool { return l.dialect.Equal(d) && slices.EqualFunc(l.tools, tools, equalTools) })
+	i := slices.IndexFunc(b.lists, func(l *ToolList) bool {
+		return l.dialect.Equal(d) && slices.EqualFunc(l.tools, tools, equalTools)
+	})
 	if i < 0 {
 		return nil
 	}

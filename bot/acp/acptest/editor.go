@@ -1,5 +1,5 @@
-// Package acptest is an editor for tests: the client's side of the Agent Client Protocol, with the library's own client.
-// It has files with unsaved texts, terminals that run real commands, and a person who decides.
+// Package acptest is an editor for tests: the client's side of the Agent Client Protocol, with the library's own
+// client. It has files with unsaved texts, terminals that run real commands, and a person who decides.
 package acptest
 
 import (
@@ -257,7 +257,9 @@ func (e *Editor) SessionUpdate(_ context.Context, n sdk.SessionNotification) err
 }
 
 // RequestPermission implements sdk.Client.
-func (e *Editor) RequestPermission(ctx context.Context, req sdk.RequestPermissionRequest) (sdk.RequestPermissionResponse, error) {
+func (e *Editor) RequestPermission(
+	ctx context.Context, req sdk.RequestPermissionRequest,
+) (sdk.RequestPermissionResponse, error) {
 	e.mu.Lock()
 	e.asked = append(e.asked, req)
 	e.mu.Unlock()
@@ -266,7 +268,9 @@ func (e *Editor) RequestPermission(ctx context.Context, req sdk.RequestPermissio
 		choice = e.Decide(ctx, req)
 	}
 	if choice == "" {
-		return sdk.RequestPermissionResponse{Outcome: sdk.RequestPermissionOutcome{Cancelled: &sdk.RequestPermissionOutcomeCancelled{Outcome: "cancelled"}}}, nil
+		return sdk.RequestPermissionResponse{Outcome: sdk.RequestPermissionOutcome{
+			Cancelled: &sdk.RequestPermissionOutcomeCancelled{Outcome: "cancelled"},
+		}}, nil
 	}
 	return sdk.RequestPermissionResponse{Outcome: sdk.RequestPermissionOutcome{
 		Selected: &sdk.RequestPermissionOutcomeSelected{OptionId: sdk.PermissionOptionId(choice), Outcome: "selected"},
@@ -377,7 +381,9 @@ func (e *Editor) TerminalOutput(_ context.Context, req sdk.TerminalOutputRequest
 }
 
 // ReleaseTerminal implements sdk.Client.
-func (e *Editor) ReleaseTerminal(_ context.Context, req sdk.ReleaseTerminalRequest) (sdk.ReleaseTerminalResponse, error) {
+func (e *Editor) ReleaseTerminal(
+	_ context.Context, req sdk.ReleaseTerminalRequest,
+) (sdk.ReleaseTerminalResponse, error) {
 	t, err := e.terminal(req.TerminalId)
 	if err != nil {
 		return sdk.ReleaseTerminalResponse{}, err
@@ -389,7 +395,9 @@ func (e *Editor) ReleaseTerminal(_ context.Context, req sdk.ReleaseTerminalReque
 }
 
 // WaitForTerminalExit implements sdk.Client.
-func (e *Editor) WaitForTerminalExit(ctx context.Context, req sdk.WaitForTerminalExitRequest) (sdk.WaitForTerminalExitResponse, error) {
+func (e *Editor) WaitForTerminalExit(
+	ctx context.Context, req sdk.WaitForTerminalExitRequest,
+) (sdk.WaitForTerminalExitResponse, error) {
 	t, err := e.terminal(req.TerminalId)
 	if err != nil {
 		return sdk.WaitForTerminalExitResponse{}, err
@@ -405,18 +413,26 @@ func (e *Editor) WaitForTerminalExit(ctx context.Context, req sdk.WaitForTermina
 }
 
 // UnstableCreateElicitation implements the library's interface for forms.
-func (e *Editor) UnstableCreateElicitation(_ context.Context, req sdk.UnstableCreateElicitationRequest) (sdk.UnstableCreateElicitationResponse, error) {
+func (e *Editor) UnstableCreateElicitation(
+	_ context.Context, req sdk.UnstableCreateElicitationRequest,
+) (sdk.UnstableCreateElicitationResponse, error) {
 	if req.Form == nil || e.Answer == nil {
-		return sdk.UnstableCreateElicitationResponse{Decline: &sdk.UnstableCreateElicitationDecline{Action: "decline"}}, nil
+		return sdk.UnstableCreateElicitationResponse{
+			Decline: &sdk.UnstableCreateElicitationDecline{Action: "decline"},
+		}, nil
 	}
 	e.mu.Lock()
 	e.forms = append(e.forms, *req.Form)
 	e.mu.Unlock()
 	values := e.Answer(req.Form)
 	if values == nil {
-		return sdk.UnstableCreateElicitationResponse{Cancel: &sdk.UnstableCreateElicitationCancel{Action: "cancel"}}, nil
+		return sdk.UnstableCreateElicitationResponse{
+			Cancel: &sdk.UnstableCreateElicitationCancel{Action: "cancel"},
+		}, nil
 	}
-	return sdk.UnstableCreateElicitationResponse{Accept: &sdk.UnstableCreateElicitationAccept{Action: "accept", Content: values}}, nil
+	return sdk.UnstableCreateElicitationResponse{
+		Accept: &sdk.UnstableCreateElicitationAccept{Action: "accept", Content: values},
+	}, nil
 }
 
 // UnstableCompleteElicitation implements the library's interface for forms.

@@ -51,7 +51,9 @@ func Link(name, uri string) Block { return sdk.ResourceLinkBlock(name, uri) }
 
 // Resource is a block with the text of a file.
 func Resource(uri, text string) Block {
-	return sdk.ResourceBlock(sdk.EmbeddedResourceResource{TextResourceContents: &sdk.TextResourceContents{Uri: uri, Text: text}})
+	return sdk.ResourceBlock(sdk.EmbeddedResourceResource{
+		TextResourceContents: &sdk.TextResourceContents{Uri: uri, Text: text},
+	})
 }
 
 // Program is an MCP server that is a program.
@@ -65,7 +67,10 @@ func Program(name, command string, args ...string) Server {
 // Greet says what the editor can do.
 func (e *Editor) Greet(t *testing.T) Greeting {
 	t.Helper()
-	resp, err := e.conn.Initialize(t.Context(), sdk.InitializeRequest{ProtocolVersion: sdk.ProtocolVersionNumber, ClientCapabilities: e.Capabilities})
+	resp, err := e.conn.Initialize(t.Context(), sdk.InitializeRequest{
+		ProtocolVersion:    sdk.ProtocolVersionNumber,
+		ClientCapabilities: e.Capabilities,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +156,9 @@ func (e *Editor) Calls(session Session) (list []string) {
 	for _, u := range e.Updates(session) {
 		switch {
 		case u.ToolCall != nil:
-			list = append(list, string(u.ToolCall.ToolCallId)[:8]+" "+string(u.ToolCall.Kind)+" "+string(u.ToolCall.Status))
+			list = append(
+				list, string(u.ToolCall.ToolCallId)[:8]+" "+string(u.ToolCall.Kind)+" "+string(u.ToolCall.Status),
+			)
 		case u.ToolCallUpdate != nil && u.ToolCallUpdate.Status != nil:
 			list = append(list, string(u.ToolCallUpdate.ToolCallId)[:8]+" "+string(*u.ToolCallUpdate.Status))
 		}

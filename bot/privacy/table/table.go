@@ -43,8 +43,8 @@ func (t *Table) Kind(name string) Kind {
 // Record is a row, by column. A value that is NULL is absent.
 type Record map[string]string
 
-// Alteration changes or deletes one row. It has no effect if the row is no longer as it was read. An empty Set of a lane
-// only takes it from its holder, or remembers it.
+// Alteration changes or deletes one row. It has no effect if the row is no longer as it was read. An empty Set of a
+// lane only takes it from its holder, or remembers it.
 type Alteration struct {
 	Table *Table
 	Row   Record            // as it was read
@@ -58,8 +58,8 @@ type Alteration struct {
 type Store interface {
 	Reader
 	// Alter makes alterations in one transaction, and returns how many took effect. A content of a file is deleted with
-	// the last row of blob_ref about it; a row of usage whose scope is renamed is added to the one that is there; a lane
-	// that is altered is taken from its holder; the journal of one that is deleted goes with it.
+	// the last row of blob_ref about it; a row of usage whose scope is renamed is added to the one that is there; a
+	// lane that is altered is taken from its holder; the journal of one that is deleted goes with it.
 	Alter(ctx context.Context, list []Alteration) (int, error)
 	// Scrub overwrites what was deleted, as far as the database can.
 	Scrub(ctx context.Context) error

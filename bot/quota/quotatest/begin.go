@@ -9,7 +9,8 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
-// errAgain is the error of a turn that the ledger has refused, and that is admitted nevertheless when it is asked again.
+// errAgain is the error of a turn that the ledger has refused, and that is admitted
+// nevertheless when it is asked again.
 var errAgain = errors.New("a turn that the ledger has refused is admitted again")
 
 // Begin admits a turn and stores it, as the dispatcher does: a turn that the ledger refuses is asked about again.

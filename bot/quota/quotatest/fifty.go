@@ -26,8 +26,11 @@ func Fifty(t *testing.T, counter quota.Counter, unit string, lose func()) {
 	limit := map[string]int64{quota.Turns: enough, quota.Tokens: enough * each, quota.USD: enough * each}[unit]
 	f.meter = func(process string) (*quota.Meter, *bottest.Store) {
 		o := quota.Options{
-			Limits: quota.Scopes{User: quota.Limits{{Unit: unit, Window: quota.Day}: limit, {Unit: unit, Window: quota.Month}: 10 * limit}, Bot: quota.Limits{{Unit: unit, Window: quota.Day}: limit}},
-			Price:  func(u llm.Usage) float64 { return float64(u.Total()) / 1e6 }, Patience: time.Minute, Owner: process,
+			Limits: quota.Scopes{User: quota.Limits{
+				{Unit: unit, Window: quota.Day}:   limit,
+				{Unit: unit, Window: quota.Month}: 10 * limit,
+			}, Bot: quota.Limits{{Unit: unit, Window: quota.Day}: limit}},
+			Price: func(u llm.Usage) float64 { return float64(u.Total()) / 1e6 }, Patience: time.Minute, Owner: process,
 		}
 		store := f.store.Beside(process)
 		return quota.New(o, counter, store, texts.Words{}, time.Now, nil), store
@@ -65,7 +68,9 @@ func Fifty(t *testing.T, counter quota.Counter, unit string, lose func()) {
 			t.Errorf("%+v: counted %d, want %d", u, u.Used, limit)
 		}
 	}
-	charged, err := f.store.Used(t.Context(), quota.UserLevel(f.msg.Caller), unit, time.Now().UTC().Format(time.DateOnly))
+	charged, err := f.store.Used(
+		t.Context(), quota.UserLevel(f.msg.Caller), unit, time.Now().UTC().Format(time.DateOnly),
+	)
 	if err != nil || charged != limit {
 		t.Errorf("charged %d, want %d; %v", charged, limit, err)
 	}

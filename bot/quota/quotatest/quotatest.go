@@ -139,7 +139,9 @@ func (c *Counter) asideOf(key, id string, now time.Time) int64 {
 }
 
 // Reserve implements quota.Counter.
-func (c *Counter) Reserve(ctx context.Context, id string, takes []quota.Take, hold quota.Hold, _ time.Time) (quota.Room, error) {
+func (c *Counter) Reserve(
+	ctx context.Context, id string, takes []quota.Take, hold quota.Hold, _ time.Time,
+) (quota.Room, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.begin(ctx); err != nil {

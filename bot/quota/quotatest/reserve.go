@@ -88,7 +88,9 @@ func budget(t *testing.T, b *bench) {
 		mu.Lock()
 		at := now
 		mu.Unlock()
-		room, err := b.Reserve(t.Context(), id, []quota.Take{take}, quota.Hold{Now: at, Until: at.Add(time.Minute)}, b.expire)
+		room, err := b.Reserve(
+			t.Context(), id, []quota.Take{take}, quota.Hold{Now: at, Until: at.Add(time.Minute)}, b.expire,
+		)
 		if err != nil {
 			t.Error(err)
 			return false

@@ -16,8 +16,17 @@ import (
 func Suite(t *testing.T, open func(t *testing.T) quota.Counter) {
 	t.Helper()
 	for name, check := range map[string]func(*testing.T, *bench){
-		"all or nothing": allOrNothing, "idempotent": idempotent, "return": returned, "restore": restored, "read": read, "expiry": expiry,
-		"many at once": atOnce, "cancelled": cancelled, "reserve": reserved, "settle": settled, "budget": budget,
+		"all or nothing": allOrNothing,
+		"idempotent":     idempotent,
+		"return":         returned,
+		"restore":        restored,
+		"read":           read,
+		"expiry":         expiry,
+		"many at once":   atOnce,
+		"cancelled":      cancelled,
+		"reserve":        reserved,
+		"settle":         settled,
+		"budget":         budget,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

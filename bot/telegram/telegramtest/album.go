@@ -15,8 +15,8 @@ const (
 	maxAlbum = 10
 )
 
-// albumItem is a file of an album as the bot names it. Other fields are refused: Telegram would ignore them, and the bot
-// would never learn that it misspelt one.
+// albumItem is a file of an album as the bot names it. Other fields are refused: Telegram would ignore them, and the
+// bot would never learn that it misspelt one.
 type albumItem struct {
 	Type                        string                 `json:"type"`
 	Media                       string                 `json:"media"`

@@ -46,12 +46,16 @@ func (s *Server) Connect(userID int64, id string, enabled, replies bool) (int64,
 		Rights: &models.BusinessBotRights{CanReply: replies},
 	}
 	state := c.state
-	return s.push(models.AllowedUpdateBusinessConnection, laneOf("user", userID), updateLife, &models.Update{BusinessConnection: &state}), nil
+	return s.push(models.AllowedUpdateBusinessConnection, laneOf("user", userID), updateLife, &models.Update{
+		BusinessConnection: &state,
+	}), nil
 }
 
 // BusinessSay makes somebody write to the owner of a connected account, or the owner to them (asOwner). It returns the
 // number of that chat, for Chat and Message.
-func (s *Server) BusinessSay(id string, userID int64, asOwner bool, m Message) (chatNumber int64, said Said, err error) {
+func (s *Server) BusinessSay(
+	id string, userID int64, asOwner bool, m Message,
+) (chatNumber int64, said Said, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, u := s.away.business[id], s.users[userID]
@@ -67,7 +71,10 @@ func (s *Server) BusinessSay(id string, userID int64, asOwner bool, m Message) (
 		for s.chats[number] != nil {
 			number++
 		}
-		b = &businessChat{number: number, chat: newChat(models.Chat{ID: userID, Type: models.ChatTypePrivate, FirstName: u.FirstName})}
+		b = &businessChat{
+			number: number,
+			chat:   newChat(models.Chat{ID: userID, Type: models.ChatTypePrivate, FirstName: u.FirstName}),
+		}
 		c.chats[userID], s.chats[number] = b, b.chat
 	}
 	body := models.Message{From: &u, Text: m.Text, Entities: detect(m.Text, m.Entities), BusinessConnectionID: id}
@@ -81,7 +88,14 @@ func (s *Server) BusinessSay(id string, userID int64, asOwner bool, m Message) (
 	said.MessageID = sent.body.ID
 	if c.state.IsEnabled {
 		out := sent.body
-		said.UpdateID = s.push(models.AllowedUpdateBusinessMessage, laneOf("business", userID), updateLife, &models.Update{BusinessMessage: &out})
+		said.UpdateID = s.push(
+			models.AllowedUpdateBusinessMessage,
+			laneOf("business", userID),
+			updateLife,
+			&models.Update{
+				BusinessMessage: &out,
+			},
+		)
 	}
 	return b.number, said, nil
 }

@@ -230,10 +230,19 @@ func (s *Server) Message(chatID int64, messageID int) (Shown, bool) {
 func (s *Server) shown(m *message) Shown {
 	b := m.body
 	out := Shown{
-		MessageID: b.ID, Text: b.Text, Rich: b.RichMessage != nil, Entities: slices.Clone(b.Entities), Thread: b.MessageThreadID,
-		Changed: Changed{Edited: m.edits > 0, EditedAt: m.editedAt, Edits: m.edits}, Date: m.date, Deleted: m.deleted,
-		Reactions: slices.Clone(m.reactions), Attachment: attachment(b), Service: service(b),
-		Album: b.MediaGroupID, Alone: Alone{Ephemeral: b.EphemeralMessageID, After: m.after},
+		MessageID:  b.ID,
+		Text:       b.Text,
+		Rich:       b.RichMessage != nil,
+		Entities:   slices.Clone(b.Entities),
+		Thread:     b.MessageThreadID,
+		Changed:    Changed{Edited: m.edits > 0, EditedAt: m.editedAt, Edits: m.edits},
+		Date:       m.date,
+		Deleted:    m.deleted,
+		Reactions:  slices.Clone(m.reactions),
+		Attachment: attachment(b),
+		Service:    service(b),
+		Album:      b.MediaGroupID,
+		Alone:      Alone{Ephemeral: b.EphemeralMessageID, After: m.after},
 	}
 	if b.Caption != "" {
 		out.Text, out.Entities = b.Caption, slices.Clone(b.CaptionEntities)

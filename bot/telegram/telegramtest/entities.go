@@ -126,11 +126,17 @@ func checkEntities(text string, entities []models.MessageEntity) *apiError {
 			// Telegram drops empty entities without a word.
 			continue
 		case e.Offset+e.Length > total:
-			return badRequestf("entity beginning at UTF-16 offset %d ends after the end of the text at UTF-16 offset %d", e.Offset, e.Offset+e.Length)
+			return badRequestf(
+				"entity beginning at UTF-16 offset %d ends after the end of the text at UTF-16 offset %d",
+				e.Offset, e.Offset+e.Length,
+			)
 		case starts[e.Offset] < 0:
 			return badRequestf("entity begins in a middle of a UTF-16 symbol at byte offset %d", starts[e.Offset+1])
 		case starts[e.Offset+e.Length] < 0:
-			return badRequestf("entity beginning at UTF-16 offset %d ends in a middle of a UTF-16 symbol at byte offset %d", e.Offset, starts[e.Offset+e.Length+1])
+			return badRequestf(
+				"entity beginning at UTF-16 offset %d ends in a middle of a UTF-16 symbol at byte offset %d",
+				e.Offset, starts[e.Offset+e.Length+1],
+			)
 		}
 	}
 	return nil

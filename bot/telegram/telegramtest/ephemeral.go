@@ -72,11 +72,14 @@ func (s *Server) PressAlone(userID, chatID int64, ephemeralID int, data string) 
 		if m.body.EphemeralMessageID != ephemeralID || m.body.ReceiverUser == nil || m.body.ReceiverUser.ID != userID {
 			continue
 		}
-		if m.body.ReplyMarkup != nil && slices.ContainsFunc(slices.Concat(m.body.ReplyMarkup.InlineKeyboard...), func(b Button) bool {
-			return b.CallbackData == data && data != "" && b.Disabled == nil
-		}) {
+		if m.body.ReplyMarkup != nil &&
+			slices.ContainsFunc(slices.Concat(m.body.ReplyMarkup.InlineKeyboard...), func(b Button) bool {
+				return b.CallbackData == data && data != "" && b.Disabled == nil
+			}) {
 			return s.press(c, u, m, data), nil
 		}
 	}
-	return "", misusef("user %d sees no ephemeral message %d with a button of %q in chat %d", userID, ephemeralID, data, chatID)
+	return "", misusef(
+		"user %d sees no ephemeral message %d with a button of %q in chat %d", userID, ephemeralID, data, chatID,
+	)
 }

@@ -46,13 +46,15 @@ func tooMany(seconds int) *apiError {
 
 // The refusals that are said in more than one place (words of the Bot API server's Client.cpp).
 const (
-	chatNotFound    = "chat not found"
-	notModified     = "message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message"
-	editNotFound    = "message to edit not found"
-	cantEdit        = "message can't be edited"
-	queryTooOld     = "query is too old and response timeout expired or query ID is invalid"
-	threadNotFound  = "message thread not found"
-	webhookIsSet    = "can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
+	chatNotFound = "chat not found"
+	notModified  = "message is not modified: specified new message content and reply markup are exactly the same " +
+		"as a current content and reply markup of the message"
+	editNotFound   = "message to edit not found"
+	cantEdit       = "message can't be edited"
+	queryTooOld    = "query is too old and response timeout expired or query ID is invalid"
+	threadNotFound = "message thread not found"
+	webhookIsSet   = "can't use getUpdates method while webhook is active; use deleteWebhook to delete the " +
+		"webhook first"
 	otherPoller     = "terminated by other getUpdates request; make sure that only one bot instance is running"
 	newWebhook      = "terminated by setWebhook request"
 	textTooLong     = "message is too long"

@@ -76,7 +76,8 @@ func (s *Server) Faults() []Fault {
 
 func (f *Fault) validate() error {
 	kinds := []FaultKind{
-		Fault429, Fault500, Fault502, Fault400, Fault403, Fault409, FaultHang, FaultStall, FaultCut, FaultDrop, FaultSlow,
+		Fault429, Fault500, Fault502, Fault400, Fault403, Fault409, FaultHang, FaultStall, FaultCut, FaultDrop,
+		FaultSlow,
 	}
 	if !slices.Contains(kinds, f.Kind) {
 		return misusef("add fault: unknown kind %q, want one of %s", f.Kind, strings.Join(kinds, ", "))
@@ -189,7 +190,8 @@ func (f *Fault) refusal() *apiError {
 func badGateway(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/html")
 	w.WriteHeader(http.StatusBadGateway)
-	_, _ = w.Write([]byte("<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n"))
+	_, _ = w.Write([]byte("<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad " +
+		"Gateway</h1></center>\r\n</body>\r\n</html>\r\n"))
 }
 
 func hang(ctx context.Context, unhang <-chan struct{}) {

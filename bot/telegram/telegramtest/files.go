@@ -32,7 +32,16 @@ type stored struct {
 // store keeps a file and gives it its ids. The lock is held.
 func (s *Server) store(kind string, f File) *stored {
 	s.fileCount++
-	folder := map[string]string{"photo": "photos", "voice": "voice", "audio": "music", "video": "videos", "sticker": "stickers", "thumbnail": "thumbnails", "video_note": "video_notes", "animation": "animations"}[kind]
+	folder := map[string]string{
+		"photo":      "photos",
+		"voice":      "voice",
+		"audio":      "music",
+		"video":      "videos",
+		"sticker":    "stickers",
+		"thumbnail":  "thumbnails",
+		"video_note": "video_notes",
+		"animation":  "animations",
+	}[kind]
 	if folder == "" {
 		folder = "documents"
 	}
@@ -99,20 +108,80 @@ func (f *stored) attach(b *models.Message, m File, still *stored) {
 	case "photo":
 		b.Photo = f.sizes(m.Width, m.Height)
 	case "voice":
-		b.Voice = &models.Voice{FileID: f.id, FileUniqueID: f.unique, Duration: m.Duration, MimeType: f.mime, FileSize: f.size}
+		b.Voice = &models.Voice{
+			FileID:       f.id,
+			FileUniqueID: f.unique,
+			Duration:     m.Duration,
+			MimeType:     f.mime,
+			FileSize:     f.size,
+		}
 	case "audio":
-		b.Audio = &models.Audio{FileID: f.id, FileUniqueID: f.unique, Duration: m.Duration, FileName: f.name, MimeType: f.mime, FileSize: f.size}
+		b.Audio = &models.Audio{
+			FileID:       f.id,
+			FileUniqueID: f.unique,
+			Duration:     m.Duration,
+			FileName:     f.name,
+			MimeType:     f.mime,
+			FileSize:     f.size,
+		}
 	case "video":
-		b.Video = &models.Video{FileID: f.id, FileUniqueID: f.unique, Width: m.Width, Height: m.Height, Duration: m.Duration, FileName: f.name, MimeType: f.mime, FileSize: f.size, Thumbnail: still.thumbnail()}
+		b.Video = &models.Video{
+			FileID:       f.id,
+			FileUniqueID: f.unique,
+			Width:        m.Width,
+			Height:       m.Height,
+			Duration:     m.Duration,
+			FileName:     f.name,
+			MimeType:     f.mime,
+			FileSize:     f.size,
+			Thumbnail:    still.thumbnail(),
+		}
 	case "video_note":
-		b.VideoNote = &models.VideoNote{FileID: f.id, FileUniqueID: f.unique, Length: m.Width, Duration: m.Duration, FileSize: int(f.size), Thumbnail: still.thumbnail()}
+		b.VideoNote = &models.VideoNote{
+			FileID:       f.id,
+			FileUniqueID: f.unique,
+			Length:       m.Width,
+			Duration:     m.Duration,
+			FileSize:     int(f.size),
+			Thumbnail:    still.thumbnail(),
+		}
 	case "animation": // told as a document too
-		b.Animation = &models.Animation{FileID: f.id, FileUniqueID: f.unique, Width: m.Width, Height: m.Height, Duration: m.Duration, FileName: f.name, MimeType: f.mime, FileSize: f.size, Thumbnail: still.thumbnail()}
-		b.Document = &models.Document{FileID: f.id, FileUniqueID: f.unique, FileName: f.name, MimeType: f.mime, FileSize: f.size}
+		b.Animation = &models.Animation{
+			FileID:       f.id,
+			FileUniqueID: f.unique,
+			Width:        m.Width,
+			Height:       m.Height,
+			Duration:     m.Duration,
+			FileName:     f.name,
+			MimeType:     f.mime,
+			FileSize:     f.size,
+			Thumbnail:    still.thumbnail(),
+		}
+		b.Document = &models.Document{
+			FileID:       f.id,
+			FileUniqueID: f.unique,
+			FileName:     f.name,
+			MimeType:     f.mime,
+			FileSize:     f.size,
+		}
 	case "sticker":
-		b.Sticker = &models.Sticker{FileID: f.id, FileUniqueID: f.unique, Type: "regular", Width: m.Width, Height: m.Height, Emoji: m.Emoji, FileSize: int(f.size)}
+		b.Sticker = &models.Sticker{
+			FileID:       f.id,
+			FileUniqueID: f.unique,
+			Type:         "regular",
+			Width:        m.Width,
+			Height:       m.Height,
+			Emoji:        m.Emoji,
+			FileSize:     int(f.size),
+		}
 	default:
-		b.Document = &models.Document{FileID: f.id, FileUniqueID: f.unique, FileName: f.name, MimeType: f.mime, FileSize: f.size}
+		b.Document = &models.Document{
+			FileID:       f.id,
+			FileUniqueID: f.unique,
+			FileName:     f.name,
+			MimeType:     f.mime,
+			FileSize:     f.size,
+		}
 	}
 }
 
@@ -124,19 +193,63 @@ func attachment(b models.Message) *Attachment {
 			Kind: "photo", FileID: best.FileID, Size: int64(best.FileSize), Width: best.Width, Height: best.Height,
 		}
 	case b.Animation != nil:
-		return &Attachment{Kind: "animation", Name: b.Animation.FileName, MIME: b.Animation.MimeType, FileID: b.Animation.FileID, Size: b.Animation.FileSize}
+		return &Attachment{
+			Kind:   "animation",
+			Name:   b.Animation.FileName,
+			MIME:   b.Animation.MimeType,
+			FileID: b.Animation.FileID,
+			Size:   b.Animation.FileSize,
+		}
 	case b.VideoNote != nil:
-		return &Attachment{Kind: "video_note", FileID: b.VideoNote.FileID, Size: int64(b.VideoNote.FileSize), Duration: b.VideoNote.Duration}
+		return &Attachment{
+			Kind:     "video_note",
+			FileID:   b.VideoNote.FileID,
+			Size:     int64(b.VideoNote.FileSize),
+			Duration: b.VideoNote.Duration,
+		}
 	case b.Document != nil:
-		return &Attachment{Kind: "document", Name: b.Document.FileName, MIME: b.Document.MimeType, FileID: b.Document.FileID, Size: b.Document.FileSize}
+		return &Attachment{
+			Kind:   "document",
+			Name:   b.Document.FileName,
+			MIME:   b.Document.MimeType,
+			FileID: b.Document.FileID,
+			Size:   b.Document.FileSize,
+		}
 	case b.Voice != nil:
-		return &Attachment{Kind: "voice", MIME: b.Voice.MimeType, FileID: b.Voice.FileID, Size: b.Voice.FileSize, Duration: b.Voice.Duration}
+		return &Attachment{
+			Kind:     "voice",
+			MIME:     b.Voice.MimeType,
+			FileID:   b.Voice.FileID,
+			Size:     b.Voice.FileSize,
+			Duration: b.Voice.Duration,
+		}
 	case b.Audio != nil:
-		return &Attachment{Kind: "audio", Name: b.Audio.FileName, MIME: b.Audio.MimeType, FileID: b.Audio.FileID, Size: b.Audio.FileSize, Duration: b.Audio.Duration}
+		return &Attachment{
+			Kind:     "audio",
+			Name:     b.Audio.FileName,
+			MIME:     b.Audio.MimeType,
+			FileID:   b.Audio.FileID,
+			Size:     b.Audio.FileSize,
+			Duration: b.Audio.Duration,
+		}
 	case b.Video != nil:
-		return &Attachment{Kind: "video", Name: b.Video.FileName, MIME: b.Video.MimeType, FileID: b.Video.FileID, Size: b.Video.FileSize, Width: b.Video.Width, Height: b.Video.Height, Duration: b.Video.Duration}
+		return &Attachment{
+			Kind:     "video",
+			Name:     b.Video.FileName,
+			MIME:     b.Video.MimeType,
+			FileID:   b.Video.FileID,
+			Size:     b.Video.FileSize,
+			Width:    b.Video.Width,
+			Height:   b.Video.Height,
+			Duration: b.Video.Duration,
+		}
 	case b.Sticker != nil:
-		return &Attachment{Kind: "sticker", Name: b.Sticker.Emoji, FileID: b.Sticker.FileID, Size: int64(b.Sticker.FileSize)}
+		return &Attachment{
+			Kind:   "sticker",
+			Name:   b.Sticker.Emoji,
+			FileID: b.Sticker.FileID,
+			Size:   int64(b.Sticker.FileSize),
+		}
 	case b.Venue != nil:
 		return &Attachment{Kind: "venue", Name: b.Venue.Title}
 	case b.Poll != nil:

@@ -57,7 +57,8 @@ func (s *Server) GuestSay(userID, chatID int64, m Message) (Said, error) {
 	body.GuestQueryID = query
 	u2 := &models.Update{GuestMessage: &body}
 	return Said{
-		MessageID: sent.body.ID, UpdateID: s.push(models.AllowedUpdateGuestMessage, laneOf("chat", chatID), guestLife, u2),
+		MessageID: sent.body.ID,
+		UpdateID:  s.push(models.AllowedUpdateGuestMessage, laneOf("chat", chatID), guestLife, u2),
 	}, nil
 }
 
@@ -96,7 +97,9 @@ func answerGuestQuery(s *Server, r *request) (any, *apiError) {
 		return nil, badRequest("RESULT_TITLE_EMPTY")
 	}
 	content := &request{params: map[string]string{
-		"text": result.Content.Text, "parse_mode": result.Content.ParseMode, "entities": string(result.Content.Entities),
+		"text":         result.Content.Text,
+		"parse_mode":   result.Content.ParseMode,
+		"entities":     string(result.Content.Entities),
 		"reply_markup": string(result.ReplyMarkup),
 	}}
 	text, entities, fail := content.formatted("text", "entities")

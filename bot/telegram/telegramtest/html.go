@@ -207,7 +207,9 @@ func (h *htmlReader) closeTag() *apiError {
 	}
 	top := h.open[len(h.open)-1]
 	if name != "" && name != top.name {
-		return cantParse("unmatched end tag at byte offset %d, expected \"</%s>\", found \"</%s>\"", begin, top.name, name)
+		return cantParse(
+			"unmatched end tag at byte offset %d, expected \"</%s>\", found \"</%s>\"", begin, top.name, name,
+		)
 	}
 	h.open = h.open[:len(h.open)-1]
 	h.at = begin + end + 1

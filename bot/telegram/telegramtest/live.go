@@ -58,10 +58,10 @@ func sendChatAction(s *Server, r *request) (any, *apiError) {
 	}
 	action := models.ChatAction(r.text("action"))
 	known := []models.ChatAction{
-		models.ChatActionTyping, models.ChatActionUploadPhoto, models.ChatActionRecordVideo, models.ChatActionUploadVideo,
-		models.ChatActionRecordVoice, models.ChatActionUploadVoice, models.ChatActionUploadDocument,
-		models.ChatActionChooseSticker, models.ChatActionFindLocation, models.ChatActionRecordVideoNote,
-		models.ChatActionUploadVideoNote,
+		models.ChatActionTyping, models.ChatActionUploadPhoto, models.ChatActionRecordVideo,
+		models.ChatActionUploadVideo, models.ChatActionRecordVoice, models.ChatActionUploadVoice,
+		models.ChatActionUploadDocument, models.ChatActionChooseSticker, models.ChatActionFindLocation,
+		models.ChatActionRecordVideoNote, models.ChatActionUploadVideoNote,
 	}
 	if !slices.Contains(known, action) {
 		return nil, badRequest("wrong parameter action in request")
@@ -102,7 +102,9 @@ func setMessageReaction(s *Server, r *request) (any, *apiError) {
 	for _, one := range list {
 		// Clients add U+FE0F to some of them; the list has none.
 		if one.ReactionTypeEmoji == nil ||
-			!slices.Contains(strings.Fields(reactionEmoji), strings.ReplaceAll(one.ReactionTypeEmoji.Emoji, "\ufe0f", "")) {
+			!slices.Contains(
+				strings.Fields(reactionEmoji), strings.ReplaceAll(one.ReactionTypeEmoji.Emoji, "\ufe0f", ""),
+			) {
 			return nil, badRequest("REACTION_INVALID")
 		}
 		set = append(set, one.ReactionTypeEmoji.Emoji)

@@ -38,7 +38,9 @@ func parseMarkdown(text string) (string, []models.MessageEntity, *apiError) {
 	}
 	p.endQuote()
 	if n := len(p.open); n > 0 {
-		return "", nil, cantParse("can't find end of %s entity at byte offset %d", markName(p.open[n-1].token), p.open[n-1].from)
+		return "", nil, cantParse(
+			"can't find end of %s entity at byte offset %d", markName(p.open[n-1].token), p.open[n-1].from,
+		)
 	}
 	return p.out.String(), p.done, nil
 }
@@ -150,7 +152,15 @@ func (p *markdownReader) isOpen(token string) bool {
 }
 
 func markName(token string) string {
-	return map[string]string{"*": "Bold", "_": "Italic", "__": "Underline", "~": "Strikethrough", "||": "Spoiler", "[": "TextUrl", "![": "CustomEmoji"}[token]
+	return map[string]string{
+		"*":  "Bold",
+		"_":  "Italic",
+		"__": "Underline",
+		"~":  "Strikethrough",
+		"||": "Spoiler",
+		"[":  "TextUrl",
+		"![": "CustomEmoji",
+	}[token]
 }
 
 func markKind(token string) models.MessageEntityType {

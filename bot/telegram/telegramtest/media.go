@@ -13,8 +13,14 @@ const (
 // media are the files of a message by kind.
 func (m *Message) media() map[string]*File {
 	all := map[string]*File{
-		"photo": m.Photo, "document": m.Document, "voice": m.Voice, "audio": m.Audio, "video": m.Video, "sticker": m.Sticker, "video_note": m.VideoNote,
-		"animation": m.Animation,
+		"photo":      m.Photo,
+		"document":   m.Document,
+		"voice":      m.Voice,
+		"audio":      m.Audio,
+		"video":      m.Video,
+		"sticker":    m.Sticker,
+		"video_note": m.VideoNote,
+		"animation":  m.Animation,
 	}
 	for kind, f := range all {
 		if f == nil {
@@ -80,6 +86,15 @@ func (f *stored) thumbnail() *models.PhotoSize {
 
 // sizes are those in which Telegram offers a photo, the smallest first: the file itself, and one that is scaled down.
 func (f *stored) sizes(width, height int) []models.PhotoSize {
-	small := models.PhotoSize{FileID: f.id + "-s", FileUniqueID: f.unique + "s", Width: width / 4, Height: height / 4, FileSize: int(f.size / 8)}
-	return []models.PhotoSize{small, {FileID: f.id, FileUniqueID: f.unique, Width: width, Height: height, FileSize: int(f.size)}}
+	small := models.PhotoSize{
+		FileID:       f.id + "-s",
+		FileUniqueID: f.unique + "s",
+		Width:        width / 4,
+		Height:       height / 4,
+		FileSize:     int(f.size / 8),
+	}
+	return []models.PhotoSize{
+		small,
+		{FileID: f.id, FileUniqueID: f.unique, Width: width, Height: height, FileSize: int(f.size)},
+	}
 }

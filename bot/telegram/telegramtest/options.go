@@ -54,8 +54,8 @@ type Options struct {
 	OnCall func(context.Context, Call)
 	// Log is called with every finished call, outside the lock.
 	Log func(Call)
-	// Unchecked accepts requests without holding them against the table of the Bot API, which takes time and memory that
-	// a measurement of the bot must not count.
+	// Unchecked accepts requests without holding them against the table of the Bot API, which takes time and memory
+	// that a measurement of the bot must not count.
 	Unchecked bool
 	// WebhookClient delivers updates to a webhook. Default: a client of its own, 60 s per delivery.
 	WebhookClient *http.Client

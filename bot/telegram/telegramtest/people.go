@@ -14,7 +14,12 @@ func (s *Server) AddUser(u User) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.users[u.ID] = models.User{
-		ID: u.ID, IsBot: u.Bot, FirstName: u.FirstName, LastName: u.LastName, Username: u.Username, LanguageCode: u.Language,
+		ID:           u.ID,
+		IsBot:        u.Bot,
+		FirstName:    u.FirstName,
+		LastName:     u.LastName,
+		Username:     u.Username,
+		LanguageCode: u.Language,
 	}
 	if c := s.chats[u.ID]; c != nil {
 		c.info.FirstName, c.info.LastName, c.info.Username = u.FirstName, u.LastName, u.Username
@@ -151,7 +156,11 @@ func (s *Server) Stop(userID, chatID int64, draftID int) (updateID int64, err er
 		c.draft = nil
 	}
 	return s.push(models.AllowedUpdateStoppedMessageGeneration, laneOf("chat", chatID), updateLife, &models.Update{
-		StoppedMessageGeneration: &models.MessageGenerationStopped{Chat: c.info, MessageThreadID: thread, DraftID: draftID},
+		StoppedMessageGeneration: &models.MessageGenerationStopped{
+			Chat:            c.info,
+			MessageThreadID: thread,
+			DraftID:         draftID,
+		},
 	}), nil
 }
 

@@ -9,14 +9,16 @@ import (
 	_ "golang.org/x/image/webp"
 )
 
-// checkPhoto refuses an upload that is no photo within the limits of sendPhoto: 10 MB, width and height 10 000 together,
-// ratio 20.
+// checkPhoto refuses an upload that is no photo within the limits of sendPhoto: 10 MB, width and
+// height 10 000 together, ratio 20.
 func checkPhoto(kind string, data []byte) *apiError {
 	if kind != "photo" {
 		return nil
 	}
 	if len(data) > 10<<20 {
-		return badRequestf("file of size %d bytes is too big for a photo; the maximum size is 10485760 bytes", len(data))
+		return badRequestf(
+			"file of size %d bytes is too big for a photo; the maximum size is 10485760 bytes", len(data),
+		)
 	}
 	head, _, err := image.DecodeConfig(bytes.NewReader(data))
 	switch {

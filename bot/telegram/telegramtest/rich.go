@@ -125,8 +125,12 @@ func (v *richReader) simple(raw json.RawMessage, kind string) {
 		Expression *string         `json:"expression"`
 	}
 	err := strictly(raw, &b)
-	wants := map[string][4]bool{ // text, size, language allowed, expression
-		"paragraph": {true}, "heading": {true, true}, "pre": {true, false, true}, "mathematical_expression": {false, false, false, true},
+	wants := map[string][4]bool{
+		// text, size, language allowed, expression
+		"paragraph":               {true},
+		"heading":                 {true, true},
+		"pre":                     {true, false, true},
+		"mathematical_expression": {false, false, false, true},
 	}[kind]
 	has := [4]bool{b.Text != nil, b.Size != nil, b.Language != nil, b.Expression != nil}
 	if err != nil || has[0] != wants[0] || has[1] != wants[1] || has[2] && !wants[2] || has[3] != wants[3] ||
@@ -159,7 +163,8 @@ func (v *richReader) list(raw json.RawMessage, level int) {
 	}
 	for _, item := range b.Items {
 		v.count++
-		if len(item.Blocks) == 0 || item.Checked && !item.Box || !slices.Contains([]string{"", "a", "A", "i", "I", "1"}, item.Type) {
+		if len(item.Blocks) == 0 || item.Checked && !item.Box ||
+			!slices.Contains([]string{"", "a", "A", "i", "I", "1"}, item.Type) {
 			v.refuse("can't parse rich block list item")
 		}
 		v.blocks(item.Blocks, level+1)
@@ -187,7 +192,8 @@ func (v *richReader) table(raw json.RawMessage) {
 			v.refuse("wrong number of table columns")
 		}
 		for _, cell := range row {
-			if !slices.Contains([]string{"left", "center", "right"}, cell.Align) || !slices.Contains([]string{"top", "middle", "bottom"}, cell.Valign) {
+			if !slices.Contains([]string{"left", "center", "right"}, cell.Align) ||
+				!slices.Contains([]string{"top", "middle", "bottom"}, cell.Valign) {
 				v.refuse("can't parse rich table cell")
 			}
 			if cell.Text != nil {
@@ -230,8 +236,14 @@ func (v *richReader) said(raw json.RawMessage) {
 func (v *richReader) span(s *richSpan) {
 	has := [3]bool{s.Text != nil, s.URL != "", s.Expression != ""}
 	wants, known := map[string][3]bool{
-		"bold": {true}, "italic": {true}, "underline": {true}, "strikethrough": {true}, "spoiler": {true}, "code": {true},
-		"url": {true, true}, "mathematical_expression": {false, false, true},
+		"bold":                    {true},
+		"italic":                  {true},
+		"underline":               {true},
+		"strikethrough":           {true},
+		"spoiler":                 {true},
+		"code":                    {true},
+		"url":                     {true, true},
+		"mathematical_expression": {false, false, true},
 	}[s.Type]
 	switch {
 	case !known || has != wants || s.URL != "" && !address(s.URL):

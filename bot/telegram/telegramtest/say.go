@@ -93,7 +93,12 @@ func (s *Server) say(c *chat, u models.User, sender *models.Chat, m Message) (Sa
 		body.Venue, body.Location = m.Venue, &m.Venue.Location
 	}
 	if m.ViaBot != nil {
-		body.ViaBot = &models.User{ID: m.ViaBot.ID, IsBot: true, FirstName: m.ViaBot.FirstName, Username: m.ViaBot.Username}
+		body.ViaBot = &models.User{
+			ID:        m.ViaBot.ID,
+			IsBot:     true,
+			FirstName: m.ViaBot.FirstName,
+			Username:  m.ViaBot.Username,
+		}
 	}
 	if err := m.validate(); err != nil {
 		return Said{}, err
@@ -135,7 +140,8 @@ func (m *Message) validate() error {
 		return misusef("a message has one file; several are an album")
 	}
 	if f := m.Photo; f != nil && (max(f.Size, int64(len(f.Data))) > maxPhoto || f.Width+f.Height > maxPhotoSides) {
-		return misusef("a photo has at most %d bytes and width and height of %d together: a client sends what is larger as a document", maxPhoto, maxPhotoSides)
+		return misusef("a photo has at most %d bytes and width and height of %d together: a client sends what is "+
+			"larger as a document", maxPhoto, maxPhotoSides)
 	}
 	if fail := checkEntities(m.Text, m.Entities); fail != nil {
 		return misusef("entities of a message: %w", fail)

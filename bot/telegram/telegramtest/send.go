@@ -160,7 +160,12 @@ func (c *chat) reply(r *request, body *models.Message) *apiError {
 		if at < 0 || units(p.Quote) > maxCaption {
 			return badRequest("QUOTE_TEXT_INVALID")
 		}
-		body.Quote = &models.TextQuote{Text: p.Quote, Entities: p.QuoteEntities, Position: units(text[:at]), IsManual: true}
+		body.Quote = &models.TextQuote{
+			Text:     p.Quote,
+			Entities: p.QuoteEntities,
+			Position: units(text[:at]),
+			IsManual: true,
+		}
 	}
 	body.ReplyToMessage = to.quoted()
 	return nil

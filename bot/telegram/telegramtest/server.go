@@ -81,8 +81,15 @@ func New(opt Options) *Server {
 		changed: make(chan struct{}),
 		cancels: map[uint64]context.CancelFunc{},
 		world: world{
-			users: map[int64]models.User{}, chats: map[int64]*chat{}, files: map[string]*stored{}, groupIDs: -1002000000000,
-			away: away{guests: map[string]*guestQuery{}, inline: map[string]*message{}, business: map[string]*connection{}},
+			users:    map[int64]models.User{},
+			chats:    map[int64]*chat{},
+			files:    map[string]*stored{},
+			groupIDs: -1002000000000,
+			away: away{
+				guests:   map[string]*guestQuery{},
+				inline:   map[string]*message{},
+				business: map[string]*connection{},
+			},
 		},
 		unhang:    make(chan struct{}),
 		callbacks: map[string]*callback{},
@@ -91,8 +98,18 @@ func New(opt Options) *Server {
 		queue:     newUpdateQueue(opt.FirstID),
 	}
 	s.methods = methodTable()
-	s.users[anonymousAdminID] = models.User{ID: anonymousAdminID, IsBot: true, FirstName: "Group", Username: "GroupAnonymousBot"}
-	s.users[channelSenderID] = models.User{ID: channelSenderID, IsBot: true, FirstName: "Channel", Username: "Channel_Bot"}
+	s.users[anonymousAdminID] = models.User{
+		ID:        anonymousAdminID,
+		IsBot:     true,
+		FirstName: "Group",
+		Username:  "GroupAnonymousBot",
+	}
+	s.users[channelSenderID] = models.User{
+		ID:        channelSenderID,
+		IsBot:     true,
+		FirstName: "Channel",
+		Username:  "Channel_Bot",
+	}
 	return s
 }
 

@@ -35,7 +35,9 @@ func createForumTopic(s *Server, r *request) (any, *apiError) {
 		return nil, badRequest("TOPIC_TITLE_EMPTY")
 	}
 	m := c.put(models.Message{
-		From: &s.me, IsTopicMessage: true, ForumTopicCreated: &models.ForumTopicCreated{Name: name, IconColor: topicColor},
+		From:              &s.me,
+		IsTopicMessage:    true,
+		ForumTopicCreated: &models.ForumTopicCreated{Name: name, IconColor: topicColor},
 	}, s.opt.Now())
 	m.body.MessageThreadID = m.body.ID
 	c.addTopic(Topic{ID: m.body.ID, Name: name})
@@ -60,7 +62,10 @@ func editForumTopic(s *Server, r *request) (any, *apiError) {
 	}
 	t.Name = name
 	c.put(models.Message{
-		From: &s.me, MessageThreadID: t.ID, IsTopicMessage: true, ForumTopicEdited: &models.ForumTopicEdited{Name: name},
+		From:             &s.me,
+		MessageThreadID:  t.ID,
+		IsTopicMessage:   true,
+		ForumTopicEdited: &models.ForumTopicEdited{Name: name},
 	}, s.opt.Now())
 	return true, nil
 }

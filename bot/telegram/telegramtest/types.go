@@ -71,7 +71,8 @@ type Message struct {
 	Poll     *models.Poll
 	Dice     *models.Dice
 
-	MediaGroup    string // messages with the same value are one album: 2 to 10 photos and videos, or files of one other kind
+	// messages with the same value are one album: 2 to 10 photos and videos, or files of one other kind
+	MediaGroup    string
 	ForwardOrigin *models.MessageOrigin
 	ViaBot        *User
 }
@@ -206,7 +207,10 @@ func Dice(emoji string, value int) *models.Dice { return &models.Dice{Emoji: emo
 // Hidden is the origin of a forwarded message whose author hides his account.
 func Hidden(name string) *models.MessageOrigin {
 	return &models.MessageOrigin{
-		Type:                    models.MessageOriginTypeHiddenUser,
-		MessageOriginHiddenUser: &models.MessageOriginHiddenUser{Type: models.MessageOriginTypeHiddenUser, SenderUserName: name},
+		Type: models.MessageOriginTypeHiddenUser,
+		MessageOriginHiddenUser: &models.MessageOriginHiddenUser{
+			Type:           models.MessageOriginTypeHiddenUser,
+			SenderUserName: name,
+		},
 	}
 }

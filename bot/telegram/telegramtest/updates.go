@@ -305,7 +305,15 @@ func (s *Server) Redeliver(updateID int64) error {
 	if old == nil {
 		return misusef("redeliver: no update %d among the last %d", updateID, s.opt.KeepCalls)
 	}
-	s.enqueue(&queued{id: old.id, raw: old.raw, chat: old.chat, message: old.message, expires: s.opt.Now().Add(updateLife), lane: old.lane, again: true})
+	s.enqueue(&queued{
+		id:      old.id,
+		raw:     old.raw,
+		chat:    old.chat,
+		message: old.message,
+		expires: s.opt.Now().Add(updateLife),
+		lane:    old.lane,
+		again:   true,
+	})
 	return nil
 }
 

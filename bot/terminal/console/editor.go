@@ -10,8 +10,8 @@ import (
 // MaxText limits the text, in bytes: what would make it longer is not inserted.
 const MaxText = 1 << 20
 
-// Editor is a line editor as a pure state machine: a text with a cursor, its history, and what can be completed. It reads
-// no terminal and draws nothing. The zero value is empty and ready for use by one goroutine.
+// Editor is a line editor as a pure state machine: a text with a cursor, its history, and what can be completed. It
+// reads no terminal and draws nothing. The zero value is empty and ready for use by one goroutine.
 type Editor struct {
 	text   string
 	at     int // byte offset of the cursor, between two characters as a person sees them

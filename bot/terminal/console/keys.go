@@ -136,8 +136,8 @@ func (d *KeyDecoder) collectPaste() (k Key, whole bool) {
 	return Key{Name: Paste, Text: text}, true
 }
 
-// CleanPaste returns text as an editor can hold it: valid UTF-8 with \n as its line ends, tabs as blanks, and without other
-// control characters.
+// CleanPaste returns text as an editor can hold it: valid UTF-8 with \n as its line ends, tabs as blanks, and
+// without other control characters.
 func CleanPaste(text string) string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", "    ").Replace(strings.ToValidUTF8(text, "\uFFFD"))
 	return strings.Map(func(r rune) rune {

@@ -59,7 +59,9 @@ func (p Painter) diffLine(line string, width int) []string {
 	case strings.HasPrefix(line, `\`):
 		look = Dim
 	}
-	return p.paintLines(wrapCells(cellsOf(visible.Controls(strings.TrimSuffix(line, "\r")), look, false), width, "", " "))
+	return p.paintLines(wrapCells(
+		cellsOf(visible.Controls(strings.TrimSuffix(line, "\r")), look, false), width, "", " ",
+	))
 }
 
 // Count returns how many lines a change adds and removes.

@@ -67,7 +67,8 @@ func hangColumns(cells []cell) int {
 }
 
 func isMarker(text string) bool {
-	return strings.ContainsAny(text, "•☐☑") || len(text) == 1 && (text[0] >= '0' && text[0] <= '9' || text == "." || text == ")")
+	return strings.ContainsAny(text, "•☐☑") ||
+		len(text) == 1 && (text[0] >= '0' && text[0] <= '9' || text == "." || text == ")")
 }
 
 // marks are what the characters of a message are, by their UTF-16 offset.
@@ -144,8 +145,8 @@ func lookOf(kind string) Look {
 	return Plain
 }
 
-// splitLines returns the lines of a message with their looks. shown is text with signs for control characters; where they
-// differ, offsets are those of text, and so the looks are left out.
+// splitLines returns the lines of a message with their looks. shown is text with signs for control characters; where
+// they differ, offsets are those of text, and so the looks are left out.
 func (p Painter) splitLines(shown, text string, entities []render.Entity) []line {
 	if shown != text {
 		entities = nil

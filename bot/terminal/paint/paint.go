@@ -137,7 +137,8 @@ func cellsOf(line string, look Look, words bool) []cell {
 	return list
 }
 
-// wrapCells breaks cells into rows of at most width columns, with first before the first row and rest before the others.
+// wrapCells breaks cells into rows of at most width columns, with first before the first
+// row and rest before the others.
 func wrapCells(cells []cell, width int, first, rest string) [][]cell {
 	var rows [][]cell
 	lead := cellsOf(first, Dim, true)

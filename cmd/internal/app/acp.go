@@ -45,8 +45,15 @@ func ACP(ctx context.Context, opts Options, o ACPOptions) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	h := &editor{opts: opts, life: life}
 	err := acp.Serve(ctx, acp.Options{
-		In: o.In, Out: o.Out, Version: opts.Version, Caller: localUser(), Language: o.Language, Open: h.open, Timeout: o.Timeout, Now: opts.Now,
-		Log: opts.Log.With().Str("component", "acp").Logger(),
+		In:       o.In,
+		Out:      o.Out,
+		Version:  opts.Version,
+		Caller:   localUser(),
+		Language: o.Language,
+		Open:     h.open,
+		Timeout:  o.Timeout,
+		Now:      opts.Now,
+		Log:      opts.Log.With().Str("component", "acp").Logger(),
 	})
 	end()
 	h.running.Wait()
@@ -86,10 +93,19 @@ func (e *editor) open(ctx context.Context, dir string, p *acp.Project) (acp.Back
 		return acp.Backend{}, err
 	}
 	s, err := newService(c, channel{
-		owned: true,
-		name:  acp.Name, bot: acp.BotID, decoders: map[bot.Source]bot.Decoder{bot.FromACP: bot.MessageDecoder{}}, composer: p, sender: p,
-		showing: showing{watch: p.Watch, calls: p.Executor}, guard: p, grace: graceTerminal,
-		incoming: incoming{files: p, receive: func(next turn.Attachments) turn.Attachments { return p.Receive(next, c.stages.marker.Wrap) }},
+		owned:    true,
+		name:     acp.Name,
+		bot:      acp.BotID,
+		decoders: map[bot.Source]bot.Decoder{bot.FromACP: bot.MessageDecoder{}},
+		composer: p,
+		sender:   p,
+		showing:  showing{watch: p.Watch, calls: p.Executor},
+		guard:    p,
+		grace:    graceTerminal,
+		incoming: incoming{
+			files:   p,
+			receive: func(next turn.Attachments) turn.Attachments { return p.Receive(next, c.stages.marker.Wrap) },
+		},
 		rights: func(context.Context, bot.Place, string) (approval.Rights, error) {
 			return approval.Rights{Required: 1, Requester: true}, nil
 		},
@@ -130,8 +146,14 @@ func (c *Core) backend(s *service) acp.Backend {
 	type read = func(ctx context.Context, path string) (string, error)
 	type write = func(ctx context.Context, path, text string) error
 	return acp.Backend{
-		Store: c.stores.Bot, Blobs: c.stores.Blobs, Tools: c.registry, Servers: c.servers, Redact: c.redactor.String, Bare: chain.StripMarks,
-		Accept: s.dispatcher.Accept, Held: c.cfg.Tools.Shell.Sandbox == shell.SandboxRequired,
+		Store:   c.stores.Bot,
+		Blobs:   c.stores.Blobs,
+		Tools:   c.registry,
+		Servers: c.servers,
+		Redact:  c.redactor.String,
+		Bare:    chain.StripMarks,
+		Accept:  s.dispatcher.Accept,
+		Held:    c.cfg.Tools.Shell.Sandbox == shell.SandboxRequired,
 		Through: func(r read, w write) ([]tools.Tool, error) {
 			o := c.fileOptions(c.kit)
 			o.ReadText, o.WriteText = r, w
@@ -152,7 +174,9 @@ func (e *editor) core(opts Options) (*Core, error) {
 			return c, err
 		}
 	}
-	return nil, fmt.Errorf("%d processes of zephbot acp work in %s already: close an editor first", maxEditors, opts.WorkDir)
+	return nil, fmt.Errorf(
+		"%d processes of zephbot acp work in %s already: close an editor first", maxEditors, opts.WorkDir,
+	)
 }
 
 // own reports whether the tools of a channel work in a directory of the person's own, where other programs change files

@@ -38,13 +38,19 @@ func (c *Core) attachments(ch channel) (turn.Attachments, error) {
 		return nil, err
 	}
 	return attach.New(attach.Deps{
-		Files: ch.files, Blobs: c.stores.Blobs, Words: c.words(), Log: log, Wrap: c.stages.marker.Wrap, Admit: c.kit.disk.Admit,
+		Files: ch.files,
+		Blobs: c.stores.Blobs,
+		Words: c.words(),
+		Log:   log,
+		Wrap:  c.stages.marker.Wrap,
+		Admit: c.kit.disk.Admit,
 		Dir: func(channel string, session bot.SessionKey, workspace string) (string, error) {
 			return c.kit.files.Dir(tools.Origin{Channel: channel, Session: string(session), Workspace: workspace})
 		},
 		Documents:   document.NewReader(documentReader()),
 		Accepts:     func() llm.Accepts { return llm.AcceptsOf(c.provider) },
-		Transcriber: scribe, Retry: retry,
+		Transcriber: scribe,
+		Retry:       retry,
 	}), nil
 }
 
@@ -77,7 +83,9 @@ func (c *Core) typing(ch channel, pacer bot.Pacer) func(context.Context, bot.Pla
 }
 
 // waits shows somebody who writes to a busy service that they have to wait, as a draft; nil where the channel cannot.
-func (c *Core) waits(ch channel, pacer bot.Pacer) func(ctx context.Context, place bot.Place, draft int64, text string) (shown, able bool) {
+func (c *Core) waits(ch channel, pacer bot.Pacer) func(
+	ctx context.Context, place bot.Place, draft int64, text string,
+) (shown, able bool) {
 	if ch.live == nil {
 		return nil
 	}

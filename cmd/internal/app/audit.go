@@ -19,7 +19,11 @@ func (c *Core) openAudit() error {
 		return nil
 	}
 	opts := audit.Options{
-		Redactor: c.redactor, Now: c.now, ID: c.owner, Required: a.Required, Log: c.log.With().Str("component", "audit").Logger(),
+		Redactor: c.redactor,
+		Now:      c.now,
+		ID:       c.owner,
+		Required: a.Required,
+		Log:      c.log.With().Str("component", "audit").Logger(),
 		Rotation: c.rotation(),
 	}
 	if a.Destination == "stdout" {
@@ -56,10 +60,13 @@ func (c *Core) auditFiles() []string {
 	}
 }
 
-// rotation says when audit logs continue in a new file. With a retention, files have to end every day, because only whole
-// files are removed.
+// rotation says when audit logs continue in a new file. With a retention, files have to end every day,
+// because only whole files are removed.
 func (c *Core) rotation() audit.Rotation {
-	return audit.Rotation{MaxBytes: c.cfg.Audit.MaxBytes, Daily: c.cfg.Audit.Rotate == "day" || c.cfg.Retention.Audit > 0}
+	return audit.Rotation{
+		MaxBytes: c.cfg.Audit.MaxBytes,
+		Daily:    c.cfg.Audit.Rotate == "day" || c.cfg.Retention.Audit > 0,
+	}
 }
 
 // pruneAudit removes old files of the audit logs (retention.audit): of this process's own, and of those that nobody
@@ -72,7 +79,8 @@ func (c *Core) pruneAudit(ctx context.Context) error {
 	log := c.log.With().Str("component", "audit").Logger()
 	report := func(path string, done audit.Pruned) {
 		if done.Files > 0 {
-			log.Info().Str("file", path).Int("files", done.Files).Str("until", done.Until).Msg("old audit lines removed")
+			log.Info().Str("file", path).Int("files", done.Files).
+				Str("until", done.Until).Msg("old audit lines removed")
 		}
 	}
 	done, err := c.audit.Prune(ctx, before)
@@ -93,7 +101,13 @@ func (c *Core) pruneAudit(ctx context.Context) error {
 // openRecords builds what puts on record what people do without a tool.
 func (c *Core) openRecords() {
 	deps := record.Deps{
-		Store: c.stores.Bot, Keeper: c.keeper(), Owner: c.owner, Lives: c.living.Lives, Eldest: c.living.Eldest, Now: c.now, Log: c.log,
+		Store:  c.stores.Bot,
+		Keeper: c.keeper(),
+		Owner:  c.owner,
+		Lives:  c.living.Lives,
+		Eldest: c.living.Eldest,
+		Now:    c.now,
+		Log:    c.log,
 	}
 	if c.audit != nil {
 		deps.Audit = c.audit

@@ -15,13 +15,26 @@ func (c *Core) anomalies(ctx context.Context) (*anomaly.Detector, error) {
 		return nil, nil
 	}
 	o := anomaly.Options{
-		Window: a.WindowSize, Warning: a.ErrorThreshold, Critical: a.FailureThreshold, AutoBlock: a.AutoBlock, Attempts: max(0, c.cfg.Tools.Retry.MaxAttempts) + 1,
-		ReasoningModelWarning: a.ReasoningModelWarning, Model: c.models.Primary, Now: c.now, Log: c.log.With().Str("component", "anomaly").Logger(),
+		Window:                a.WindowSize,
+		Warning:               a.ErrorThreshold,
+		Critical:              a.FailureThreshold,
+		AutoBlock:             a.AutoBlock,
+		Attempts:              max(0, c.cfg.Tools.Retry.MaxAttempts) + 1,
+		ReasoningModelWarning: a.ReasoningModelWarning,
+		Model:                 c.models.Primary,
+		Now:                   c.now,
+		Log:                   c.log.With().Str("component", "anomaly").Logger(),
 		Observe: func(e anomaly.Event) {
 			c.metrics.Anomaly(e.Tool, string(e.Level))
 			if c.told != nil && e.Blocked {
 				c.told(blocks.Event{
-					Tool: e.Tool, Session: e.Session, Caller: e.Caller, Name: e.Name, Until: e.Until, Failures: e.Failures, Samples: e.Samples,
+					Tool:     e.Tool,
+					Session:  e.Session,
+					Caller:   e.Caller,
+					Name:     e.Name,
+					Until:    e.Until,
+					Failures: e.Failures,
+					Samples:  e.Samples,
 				})
 			}
 		},
@@ -47,6 +60,13 @@ func (c *Core) keptBlocks() blocks.Keeper { return blocks.Keeper{Facts: c.bucket
 func (s *service) teller() blocks.Teller {
 	c := s.core
 	return blocks.Teller{
-		Channel: s.ch.name, Bot: s.ch.bot, Operators: s.operators, Lanes: c.stores.Bot, Send: s.mailer().Send, Words: c.words(), Now: c.now, Log: s.log,
+		Channel:   s.ch.name,
+		Bot:       s.ch.bot,
+		Operators: s.operators,
+		Lanes:     c.stores.Bot,
+		Send:      s.mailer().Send,
+		Words:     c.words(),
+		Now:       c.now,
+		Log:       s.log,
 	}
 }

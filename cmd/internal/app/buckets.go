@@ -87,8 +87,10 @@ func ownBuckets() []bot.BucketRule {
 		},
 		{
 			Bucket: terminal.ConversationBucket,
-			About:  "a conversation of the terminal (`zephbot chat`): its directory, the beginning of its first message, when something was said last; kept for 180 days after that",
-			Found:  "key: the name of the conversation; it belongs to the person whose state directory holds the database",
+			About: "a conversation of the terminal (`zephbot chat`): its directory, the beginning of its first " +
+				"message, when something was said last; kept for 180 days after that",
+			Found: "key: the name of the conversation; it belongs to the person whose state directory holds " +
+				"the database",
 		},
 		{
 			Bucket: layout.MarkBucket,

@@ -22,8 +22,13 @@ func (c *Core) chain(approvals approve.Lookup) *chain.Chain {
 
 func (c *Core) chainOptions(approvals approve.Lookup) chain.Options {
 	o := chain.Options{
-		Registry: c.registry, Audit: c.audit, Approvals: approvals, Now: c.now,
-		Gate: chain.GateOptions{Policy: c.policy, Request: c.book.Request, Redact: c.redactor.String}, Judge: c.judge, Redact: chain.NewRedact(c.redactor),
+		Registry:  c.registry,
+		Audit:     c.audit,
+		Approvals: approvals,
+		Now:       c.now,
+		Gate:      chain.GateOptions{Policy: c.policy, Request: c.book.Request, Redact: c.redactor.String},
+		Judge:     c.judge,
+		Redact:    chain.NewRedact(c.redactor),
 	}
 	if approvals != nil {
 		o.Preview = c.kit.runner
@@ -87,7 +92,8 @@ func (c *Core) usable(from tools.Origin, overlay *tools.Overlay) []tools.Definit
 		return nil
 	}
 	return catalog.Without(overlay.Over(c.registry).Definitions(), func(d tools.Definition) bool {
-		return c.policy.Hides(d.Name, d.Says) || c.blocked(from, d) || c.unskilled(d) || c.unplanned(d.Name) || d.Server != "" && c.servers.Away(d.Server)
+		return c.policy.Hides(d.Name, d.Says) || c.blocked(from, d) || c.unskilled(d) ||
+			c.unplanned(d.Name) || d.Server != "" && c.servers.Away(d.Server)
 	})
 }
 

@@ -10,18 +10,37 @@ import (
 
 // openCatalog builds the catalog, which chooses the tools of a turn.
 func (c *Core) openCatalog() error {
-	f, d, p, deps, t := c.cfg.Agent.ToolFilter, c.cfg.MCP.ToolDiscovery, c.cfg.MCP.Pruning, c.cfg.Tools.Dependencies, c.cfg.Tools.TAFC
+	f := c.cfg.Agent.ToolFilter
+	d := c.cfg.MCP.ToolDiscovery
+	p := c.cfg.MCP.Pruning
+	deps := c.cfg.Tools.Dependencies
+	t := c.cfg.Tools.TAFC
 	o := catalog.Options{
 		Source: c.usable,
 		Filter: catalog.Filter{Enabled: f.Enabled, TopK: f.TopK, MinSimilarity: f.MinSimilarity, AlwaysOn: f.AlwaysOn},
 		Discovery: catalog.Discovery{
-			Strategy: d.Strategy, TopK: d.TopK, MinSimilarity: d.MinSimilarity, AlwaysInclude: d.AlwaysInclude, MinToolsToFilter: d.MinToolsToFilter, Strict: d.Strict,
+			Strategy:         d.Strategy,
+			TopK:             d.TopK,
+			MinSimilarity:    d.MinSimilarity,
+			AlwaysInclude:    d.AlwaysInclude,
+			MinToolsToFilter: d.MinToolsToFilter,
+			Strict:           d.Strict,
 		},
-		Pruning:      catalog.Pruning{Enabled: p.Enabled, MaxTools: p.MaxTools, MinToolsToPrune: p.MinToolsToPrune, AlwaysInclude: p.AlwaysInclude},
-		Dependencies: catalog.Dependencies{Enabled: deps.Enabled, BoostPerDep: deps.BoostPerDep, MaxTotalBoost: deps.MaxTotalBoost, Rules: map[string]catalog.Rule{}},
-		TAFC:         catalog.TAFC{Enabled: t.Enabled, Threshold: t.ComplexityThreshold},
-		Budget:       int(c.cfg.MCP.MaxDefinitionShare * float64(c.cfg.Agent.ContextBudgetTokens)),
-		Now:          c.now, Log: c.log.With().Str("component", "catalog").Logger(),
+		Pruning: catalog.Pruning{
+			Enabled:         p.Enabled,
+			MaxTools:        p.MaxTools,
+			MinToolsToPrune: p.MinToolsToPrune,
+			AlwaysInclude:   p.AlwaysInclude,
+		},
+		Dependencies: catalog.Dependencies{
+			Enabled:       deps.Enabled,
+			BoostPerDep:   deps.BoostPerDep,
+			MaxTotalBoost: deps.MaxTotalBoost,
+			Rules:         map[string]catalog.Rule{},
+		},
+		TAFC:   catalog.TAFC{Enabled: t.Enabled, Threshold: t.ComplexityThreshold},
+		Budget: int(c.cfg.MCP.MaxDefinitionShare * float64(c.cfg.Agent.ContextBudgetTokens)),
+		Now:    c.now, Log: c.log.With().Str("component", "catalog").Logger(),
 	}
 	if c.stores != nil {
 		o.Index = c.stores.Vectors.Collection(vector.Tools)

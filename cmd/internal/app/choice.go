@@ -53,8 +53,8 @@ func (c *Core) offersOther() bool {
 	})
 }
 
-// tellAside tells the admins of a tool that the server of a model refuses. The rows of one tool always have the same keys,
-// so it is said once, whichever processes find it out.
+// tellAside tells the admins of a tool that the server of a model refuses. The rows of one tool always have the same
+// keys, so it is said once, whichever processes find it out.
 func (s *service) tellAside(ctx context.Context, provider, model string, a dialect.Aside) {
 	t := texts.SetAside{Provider: provider, Model: model, Tool: a.Tool, Reason: a.Reason}
 	if a.Tool == learnt.NoTools {

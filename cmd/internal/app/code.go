@@ -111,8 +111,8 @@ func (c *Core) keepCode(ctx context.Context, o *code.Options, configured []strin
 	return nil
 }
 
-// readFirst returns the roots that are read at the start: those of index.paths, or at the terminal the directory in which
-// it was opened. Elsewhere the directories of conversations are read when they are searched.
+// readFirst returns the roots that are read at the start: those of index.paths, or at the terminal the directory in
+// which it was opened. Elsewhere the directories of conversations are read when they are searched.
 func (c *Core) readFirst(configured []string) []string {
 	if len(configured) > 0 || c.opts.Mode != layout.Chat {
 		return configured
@@ -155,8 +155,15 @@ type languageServer struct {
 func (l languageServer) Ask(ctx context.Context, by *tools.Call, tool string, args json.RawMessage) (string, error) {
 	name := l.id + ":" + tool
 	call := &tools.Call{
-		ID: by.ID + "/" + tool + strconv.FormatInt(l.core.now().UnixNano(), 36), Batch: by.Batch, Tool: name, Args: args, Origin: by.Origin,
-		Trail: &tools.Trail{}, Tools: by.Tools, Suspicious: by.Suspicious, Touched: by.Touched,
+		ID:         by.ID + "/" + tool + strconv.FormatInt(l.core.now().UnixNano(), 36),
+		Batch:      by.Batch,
+		Tool:       name,
+		Args:       args,
+		Origin:     by.Origin,
+		Trail:      &tools.Trail{},
+		Tools:      by.Tools,
+		Suspicious: by.Suspicious,
+		Touched:    by.Touched,
 	}
 	result, err := l.core.chain(nil).Execute(ctx, call)
 	switch {

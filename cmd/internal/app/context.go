@@ -23,7 +23,8 @@ func (s *service) recalling() *service {
 	c, own := s.core, s.core.cfg.Session.Recap
 	model, err := c.models.Helper("recap", own.Provider)
 	if err != nil { // the configuration was checked: the name is that of a provider
-		c.log.Warn().Err(err).Str("key", "session.recap.recap_provider").Msg("recaps are written by the model of the conversation")
+		c.log.Warn().Err(err).Str("key", "session.recap.recap_provider").
+			Msg("recaps are written by the model of the conversation")
 		model = spend.NewModel("recap", c.provider)
 	}
 	write := summary.Recap(model, cmp.Or(c.zone(), time.UTC))
@@ -35,8 +36,12 @@ func (s *service) recalling() *service {
 		Wake: func(place bot.Place) { s.outbox.Wake(place) },
 		Write: func(ctx context.Context, talk recap.Talk) (string, error) {
 			return write(ctx, summary.Talk{
-				Earlier: talk.Earlier, Entries: talk.Entries, MaxInput: min(c.cfg.Agent.ContextBudgetTokens/2, recapInput), MaxTokens: own.MaxTokens,
-				Prefer: c.choices.Of(talk.Session), Party: talk.Caller,
+				Earlier:   talk.Earlier,
+				Entries:   talk.Entries,
+				MaxInput:  min(c.cfg.Agent.ContextBudgetTokens/2, recapInput),
+				MaxTokens: own.MaxTokens,
+				Prefer:    c.choices.Of(talk.Session),
+				Party:     talk.Caller,
 			})
 		},
 	}, options)

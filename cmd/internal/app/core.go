@@ -133,7 +133,13 @@ func OpenCore(ctx context.Context, opts Options) (*Core, error) {
 
 func newCore(opts Options) *Core {
 	c := &Core{
-		opts: opts, cfg: opts.Config, log: opts.Log, now: opts.Now, started: opts.Now(), dir: opts.Home, owner: uuid.NewString(),
+		opts:        opts,
+		cfg:         opts.Config,
+		log:         opts.Log,
+		now:         opts.Now,
+		started:     opts.Now(),
+		dir:         opts.Home,
+		owner:       uuid.NewString(),
 		observing:   observing{metrics: metrics.New(opts.Version)},
 		guarding:    guarding{reader: command.NewReader()},
 		connecting:  connecting{resync: make(chan struct{}, 1), elicit: opts.elicit},
@@ -234,9 +240,23 @@ func (c *Core) openChain(ctx context.Context) (err error) {
 // openBook builds what applies the rules.
 func (c *Core) openBook() {
 	deps := rulebook.Deps{
-		Policy: c.policy, Off: !c.cfg.Tools.Enabled, Judged: c.judge != nil, Confined: c.kit.confined, Reading: c.kit.reading, Sandbox: c.kit.level, Commands: c.kit.commands, Files: c.kit.files,
-		Runner: c.kit.runner, Tools: c.registry, Servers: c.servers, Env: environment, Problem: func(tool string) (reasons.Reason, bool) { return c.cfg.ToolProblem(tool, false) },
-		Trust: c.trust, Level: c.opts.level, Now: c.now, Log: c.log,
+		Policy:   c.policy,
+		Off:      !c.cfg.Tools.Enabled,
+		Judged:   c.judge != nil,
+		Confined: c.kit.confined,
+		Reading:  c.kit.reading,
+		Sandbox:  c.kit.level,
+		Commands: c.kit.commands,
+		Files:    c.kit.files,
+		Runner:   c.kit.runner,
+		Tools:    c.registry,
+		Servers:  c.servers,
+		Env:      environment,
+		Problem:  func(tool string) (reasons.Reason, bool) { return c.cfg.ToolProblem(tool, false) },
+		Trust:    c.trust,
+		Level:    c.opts.level,
+		Now:      c.now,
+		Log:      c.log,
 	}
 	if c.stores != nil {
 		deps.Store = c.stores.Bot
@@ -251,8 +271,20 @@ func (c *Core) openStores(ctx context.Context) (err error) {
 		url = c.cfg.Database.URL.Reveal()
 	}
 	if c.stores, err = persistence.Open(ctx, persistence.Options{
-		DataDir: c.dir, Mode: c.opts.Mode, DatabaseURL: url, Owner: c.owner, Shared: url != "" && c.shared(), Now: c.now, Log: c.log.With().Str("component", "store").Logger(),
-		Hooks: c.watched(c.opts.Hooks), BlobBytes: c.cfg.Retention.MaxBlobBytes, Vector: persistence.Vector{Backend: c.cfg.Vector.Backend, URL: c.cfg.Vector.URL, APIKey: c.cfg.Vector.APIKey.Reveal()},
+		DataDir:     c.dir,
+		Mode:        c.opts.Mode,
+		DatabaseURL: url,
+		Owner:       c.owner,
+		Shared:      url != "" && c.shared(),
+		Now:         c.now,
+		Log:         c.log.With().Str("component", "store").Logger(),
+		Hooks:       c.watched(c.opts.Hooks),
+		BlobBytes:   c.cfg.Retention.MaxBlobBytes,
+		Vector: persistence.Vector{
+			Backend: c.cfg.Vector.Backend,
+			URL:     c.cfg.Vector.URL,
+			APIKey:  c.cfg.Vector.APIKey.Reveal(),
+		},
 	}); err != nil {
 		return err
 	}
@@ -278,7 +310,13 @@ func (c *Core) openRules() error {
 	if c.globs, err = ruleset.Files(c.cfg); err != nil {
 		return fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
-	if c.policy, err = ruleset.Build(ruleset.Source{Config: c.cfg, Tools: Tools(), WorkDir: c.opts.WorkDir, Files: c.globs, Reader: c.reader}); err != nil {
+	if c.policy, err = ruleset.Build(ruleset.Source{
+		Config:  c.cfg,
+		Tools:   Tools(),
+		WorkDir: c.opts.WorkDir,
+		Files:   c.globs,
+		Reader:  c.reader,
+	}); err != nil {
 		return fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
 	return nil
@@ -310,17 +348,36 @@ func (c *Core) Close() error {
 func (c *Core) runner(tools agent.Executor, budget agent.Budget, name string) *agent.Runner {
 	system := func(turn *agent.Turn, withTools bool) string {
 		return prompt.System(prompt.Options{
-			Bot: name, Operator: c.cfg.Agent.SystemPrompt, Chat: turn.System, Group: turn.Group, Shared: turn.Shared, Channel: turn.Origin.Channel,
-			Agent: turn.Origin.Agent, Tools: withTools, Day: c.now().In(c.zoneOf(turn.Origin.Caller)), Servers: c.instructions(turn, withTools), Skills: turn.Skills,
+			Bot:      name,
+			Operator: c.cfg.Agent.SystemPrompt,
+			Chat:     turn.System,
+			Group:    turn.Group,
+			Shared:   turn.Shared,
+			Channel:  turn.Origin.Channel,
+			Agent:    turn.Origin.Agent,
+			Tools:    withTools,
+			Day:      c.now().In(c.zoneOf(turn.Origin.Caller)),
+			Servers:  c.instructions(turn, withTools),
+			Skills:   turn.Skills,
 		})
 	}
 	return agent.NewRunner(
 		agent.Deps{
-			Provider: c.provider, Tools: tools, Budget: budget, Catalog: c.offering(), Blobs: c.stores.Blobs, System: system, Now: c.now, Compaction: c.compaction(),
-			Observe: c.observePhase, Bot: name,
+			Provider:   c.provider,
+			Tools:      tools,
+			Budget:     budget,
+			Catalog:    c.offering(),
+			Blobs:      c.stores.Blobs,
+			System:     system,
+			Now:        c.now,
+			Compaction: c.compaction(),
+			Observe:    c.observePhase,
+			Bot:        name,
 		},
 		agent.Limits{
-			Iterations: c.cfg.Agent.MaxToolIterations, Parallel: c.cfg.Agent.MaxParallelTools, ContextTokens: c.cfg.Agent.ContextBudgetTokens,
+			Iterations:    c.cfg.Agent.MaxToolIterations,
+			Parallel:      c.cfg.Agent.MaxParallelTools,
+			ContextTokens: c.cfg.Agent.ContextBudgetTokens,
 		},
 	)
 }

@@ -14,11 +14,31 @@ func (s *service) newServerHandler(broker servers.Broker) *servers.Handler {
 	c := s.core
 	return servers.New(servers.Deps{
 		Setup: servers.Setup{
-			Channel: s.ch.name, Bot: s.ch.bot, Owner: c.owner, Shared: c.shared(), Lives: c.living.Lives, Nobody: s.ch.nobody, Programs: c.cfg.MCP.ChatCommands, AllowedCommands: c.cfg.MCP.AllowedCommands,
-			Patience: c.cfg.Telegram.ApprovalTimeout,
+			Channel:         s.ch.name,
+			Bot:             s.ch.bot,
+			Owner:           c.owner,
+			Shared:          c.shared(),
+			Lives:           c.living.Lives,
+			Nobody:          s.ch.nobody,
+			Programs:        c.cfg.MCP.ChatCommands,
+			AllowedCommands: c.cfg.MCP.AllowedCommands,
+			Patience:        c.cfg.Telegram.ApprovalTimeout,
 		},
-		Client: c.servers, SignIns: c.signIns, Store: c.stores.Bot, Keeper: c.keeper(), Moves: c.moves, News: c.news, Broker: broker, Audit: c.records,
-		Words: c.words(), Shares: c.catalog.Shares, EndGrants: c.book.EndServer, Send: s.mailer().Send, Wake: func(place bot.Place) { s.outbox.Wake(place) }, Now: c.now, Log: c.log,
+		Client:    c.servers,
+		SignIns:   c.signIns,
+		Store:     c.stores.Bot,
+		Keeper:    c.keeper(),
+		Moves:     c.moves,
+		News:      c.news,
+		Broker:    broker,
+		Audit:     c.records,
+		Words:     c.words(),
+		Shares:    c.catalog.Shares,
+		EndGrants: c.book.EndServer,
+		Send:      s.mailer().Send,
+		Wake:      func(place bot.Place) { s.outbox.Wake(place) },
+		Now:       c.now,
+		Log:       c.log,
 	})
 }
 

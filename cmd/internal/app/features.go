@@ -17,12 +17,19 @@ import (
 	"github.com/zephbot/zephbot/bot/terminal"
 )
 
-// listFeatures lists what people can use, and what works and follows other processes besides. Commands, menus, buttons and
-// what runs follow from this list.
+// listFeatures lists what people can use, and what works and follows other processes besides. Commands, menus, buttons
+// and what runs follow from this list.
 func (s *service) listFeatures(store bot.Store, questions servers.Questions, stops halt.Button) feature.List {
 	c, ch, words := s.core, s.ch, s.core.words()
 	conversation := &command.Conversation{Store: store, Behind: background{c}, Words: words, Now: c.now}
-	status := &command.Status{Store: store, About: s.about(), Blocks: c.blockedTools(), Admins: ch.admins, Words: words, Now: c.now}
+	status := &command.Status{
+		Store:  store,
+		About:  s.about(),
+		Blocks: c.blockedTools(),
+		Admins: ch.admins,
+		Words:  words,
+		Now:    c.now,
+	}
 	quotas := &quota.Manager{
 		Meter:     s.meter,
 		Facts:     store,
@@ -43,7 +50,11 @@ func (s *service) listFeatures(store bot.Store, questions servers.Questions, sto
 		{Name: "moves", Follow: s.moves.Follow},
 		ch.people.Feature(words, ch.follow),
 		c.choices.Feature(),
-		{Name: "what model servers take", Run: func(ctx context.Context) error { return c.models.Learnt.Run(ctx, s.tellAside) }, Follow: c.models.Learnt.Follow},
+		{
+			Name:   "what model servers take",
+			Run:    func(ctx context.Context) error { return c.models.Learnt.Run(ctx, s.tellAside) },
+			Follow: c.models.Learnt.Follow,
+		},
 		c.plan.Feature(words),
 		c.zones.Feature(),
 		c.skillHandler.Feature(words, s.operators, func(place bot.Place) { s.outbox.Wake(place) }),

@@ -45,9 +45,13 @@ func (c *Core) intake(ctx context.Context, client *telegram.Client) (intake, err
 	t := c.cfg.Telegram
 	log := c.log.With().Str("component", "telegram").Logger()
 	if t.WebhookURL == "" {
-		return intake{words: "polling " + t.APIURL, end: func() {}, run: func(ctx context.Context, accept telegram.Accept) error {
-			return c.polling(ctx, client, accept, log)
-		}}, nil
+		return intake{
+			words: "polling " + t.APIURL,
+			end:   func() {},
+			run: func(ctx context.Context, accept telegram.Accept) error {
+				return c.polling(ctx, client, accept, log)
+			},
+		}, nil
 	}
 	listener, err := c.listen(ctx, "telegram.webhook_listen", t.WebhookListen)
 	if err != nil {
@@ -57,11 +61,15 @@ func (c *Core) intake(ctx context.Context, client *telegram.Client) (intake, err
 	if u, err := url.Parse(t.WebhookURL); err == nil {
 		words += " for " + u.Scheme + "://" + u.Host // the path may be a secret
 	}
-	return intake{words: words, end: func() { _ = listener.Close() }, run: func(ctx context.Context, accept telegram.Accept) error {
-		return telegram.NewHook(client, accept, c.stores.Bot, log, telegram.HookOptions{
-			URL: t.WebhookURL, Secret: t.WebhookSecret.Reveal(), Owner: c.owner, Now: c.now,
-		}).Run(ctx, listener)
-	}}, nil
+	return intake{
+		words: words,
+		end:   func() { _ = listener.Close() },
+		run: func(ctx context.Context, accept telegram.Accept) error {
+			return telegram.NewHook(client, accept, c.stores.Bot, log, telegram.HookOptions{
+				URL: t.WebhookURL, Secret: t.WebhookSecret.Reveal(), Owner: c.owner, Now: c.now,
+			}).Run(ctx, listener)
+		},
+	}, nil
 }
 
 // polling returns an intake that polls; of several processes that share, only the leader polls.

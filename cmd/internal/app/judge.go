@@ -29,8 +29,12 @@ func (c *Core) adversary() (tools.Middleware, error) {
 		return nil, err
 	}
 	o := judge.Options{
-		Model: model, Question: !a.BlockOnReject, FailOpen: a.FailOpen, Timeout: time.Duration(a.TimeoutMS) * time.Millisecond,
-		Exempt: c.canonical(a.ExemptTools), Redact: c.redactor.Value,
+		Model:    model,
+		Question: !a.BlockOnReject,
+		FailOpen: a.FailOpen,
+		Timeout:  time.Duration(a.TimeoutMS) * time.Millisecond,
+		Exempt:   c.canonical(a.ExemptTools),
+		Redact:   c.redactor.Value,
 	}
 	if a.PolicyFile != "" {
 		f, err := os.Open(c.cfg.Path(a.PolicyFile))

@@ -56,8 +56,12 @@ func (c *Core) tools() (*kit, error) {
 	}
 	k.workspace = k.commands.Dir
 	k.disk = workspace.NewGuard(workspace.GuardOptions{
-		Root: c.workspaceRoot(), MaxBytes: c.cfg.Workspaces.MaxBytes, Reserve: c.cfg.Workspaces.ReserveBytes, Own: c.dir, Now: c.now,
-		Beside: func(ws string) string { return k.runner.PreviewsOf(ws) },
+		Root:     c.workspaceRoot(),
+		MaxBytes: c.cfg.Workspaces.MaxBytes,
+		Reserve:  c.cfg.Workspaces.ReserveBytes,
+		Own:      c.dir,
+		Now:      c.now,
+		Beside:   func(ws string) string { return k.runner.PreviewsOf(ws) },
 	})
 	return k, c.buildTools(k)
 }
@@ -102,14 +106,35 @@ func (c *Core) shell(k *kit) ([]tools.Tool, error) {
 		background = -1 // none; the runner's own zero means its default
 	}
 	bash, runner, err := shell.New(shell.Options{
-		Timeout: time.Duration(s.Timeout) * time.Second, Workspace: k.workspace, AllowedPaths: k.commands.Dirs(), DeniedPaths: k.denied,
-		Unreadable: rulebook.Unreadable(c.policy, environment), Readable: c.readable(), Disk: k.disk, Reader: c.reader,
-		Network: reach(s.AllowNetwork), Limits: limits(s.Limits), MaxOutput: s.Limits.OutputBytes, EnvBlocklist: s.EnvBlocklist,
-		Transactional: s.Transactional, AutoRollback: s.AutoRollback, AutoRollbackExitCodes: s.AutoRollbackExitCodes,
-		SnapshotRequired: s.SnapshotRequired, TransactionScope: s.TransactionScope, MaxSnapshotBytes: s.MaxSnapshotBytes,
-		Ledger: c.ledger(), MaxBackgroundRuns: background, BackgroundTimeout: time.Duration(s.BackgroundTimeoutSecs) * time.Second,
-		PreviewDir: c.previewDir(), Unasked: ruleset.Unasked(&s) != policy.UnaskedNothing,
-		Sandbox: s.Sandbox, Helper: sandbox.Self, Redact: c.redactor.String, Shape: c.shapeBackground, Now: c.now, Log: c.log.With().Str("component", "shell").Logger(),
+		Timeout:               time.Duration(s.Timeout) * time.Second,
+		Workspace:             k.workspace,
+		AllowedPaths:          k.commands.Dirs(),
+		DeniedPaths:           k.denied,
+		Unreadable:            rulebook.Unreadable(c.policy, environment),
+		Readable:              c.readable(),
+		Disk:                  k.disk,
+		Reader:                c.reader,
+		Network:               reach(s.AllowNetwork),
+		Limits:                limits(s.Limits),
+		MaxOutput:             s.Limits.OutputBytes,
+		EnvBlocklist:          s.EnvBlocklist,
+		Transactional:         s.Transactional,
+		AutoRollback:          s.AutoRollback,
+		AutoRollbackExitCodes: s.AutoRollbackExitCodes,
+		SnapshotRequired:      s.SnapshotRequired,
+		TransactionScope:      s.TransactionScope,
+		MaxSnapshotBytes:      s.MaxSnapshotBytes,
+		Ledger:                c.ledger(),
+		MaxBackgroundRuns:     background,
+		BackgroundTimeout:     time.Duration(s.BackgroundTimeoutSecs) * time.Second,
+		PreviewDir:            c.previewDir(),
+		Unasked:               ruleset.Unasked(&s) != policy.UnaskedNothing,
+		Sandbox:               s.Sandbox,
+		Helper:                sandbox.Self,
+		Redact:                c.redactor.String,
+		Shape:                 c.shapeBackground,
+		Now:                   c.now,
+		Log:                   c.log.With().Str("component", "shell").Logger(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
@@ -167,6 +192,10 @@ func limits(l config.ShellLimits) sandbox.Limits {
 		memory = sandbox.MachineMemory() / 2
 	}
 	return sandbox.Limits{
-		Procs: l.Processes, Memory: max(memory, 0), FileSize: l.FileBytes, Files: l.OpenFiles, CPU: time.Duration(l.CPUSeconds) * time.Second,
+		Procs:    l.Processes,
+		Memory:   max(memory, 0),
+		FileSize: l.FileBytes,
+		Files:    l.OpenFiles,
+		CPU:      time.Duration(l.CPUSeconds) * time.Second,
 	}
 }

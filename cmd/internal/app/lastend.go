@@ -19,8 +19,8 @@ const (
 )
 
 // watchEnd says in the log if the last process seems to have been ended by a limit of memory, and what was running. It
-// watches the memory of this one until the returned function is called, which means that it ends in order. What cannot be
-// noted is logged: a service without this note is a service.
+// watches the memory of this one until the returned function is called, which means that it ends in order. What cannot
+// be noted is logged: a service without this note is a service.
 func (c *Core) watchEnd(ctx context.Context, channel, name string) (end func()) {
 	note, last, err := lastend.Begin(c.dir, lastend.Group(), c.now)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 )
 
 // endTurns asks the turns to stop that an earlier process left, and drops what waits: nobody has asked this process to
-// go on with them, and nobody could be asked. ours selects the sessions; nil = all. It returns those that had something.
+// go on with them, and nobody could be asked. ours selects the sessions; nil = all. It
+// returns those that had something.
 func (c *Core) endTurns(
 	ctx context.Context, channel, botID string, ours func(bot.SessionKey) bool,
 ) (map[bot.SessionKey]bool, error) {

@@ -13,7 +13,8 @@ const memoryVectors = "memory"
 // meanings ranks memories by meaning. It implements memory.Semantic. Without an index, words decide alone.
 type meanings struct{ index *recall.Index }
 
-// Similar implements memory.Semantic. The index is brought up to date first, which costs nothing if nothing has changed.
+// Similar implements memory.Semantic. The index is brought up to date first, which costs
+// nothing if nothing has changed.
 func (m *meanings) Similar(ctx context.Context, scope, text string, list []memory.Memory) (map[string]float32, error) {
 	if m.index == nil {
 		return nil, nil

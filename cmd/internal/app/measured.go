@@ -153,8 +153,12 @@ func (a counted) count(ctx context.Context, list []bot.Decision) {
 // gauges registers values that are read when the metrics are requested.
 func (s *service) gauges() {
 	m := s.core.metrics
-	m.Gauge("sessions_active", "Sessions being worked on in this process.", func() float64 { return float64(s.dispatcher.Working()) })
-	m.Gauge("queue_depth", "Sessions waiting for a worker in this process.", func() float64 { return float64(s.dispatcher.Queued()) })
+	m.Gauge("sessions_active", "Sessions being worked on in this process.", func() float64 {
+		return float64(s.dispatcher.Working())
+	})
+	m.Gauge("queue_depth", "Sessions waiting for a worker in this process.", func() float64 {
+		return float64(s.dispatcher.Queued())
+	})
 	m.GaugesBy("mcp_servers", "MCP servers by state.", "state", s.core.serverCounts)
 	s.core.counters()
 	s.core.vitals(s.ch)

@@ -19,7 +19,9 @@ func (c *Core) menus(client *telegram.Client, s *service, guard *access.Guard) *
 		list := menuOf(telegram.AllPrivate(), s.commands.Menu(command.Reader{Decides: all}))
 		list = append(list, menuOf(telegram.AllGroups(), s.commands.Menu(command.Reader{Decides: all, Group: true}))...)
 		for _, id := range guard.Operators() {
-			list = append(list, menuOf(telegram.OneChat(id), s.commands.Menu(command.Reader{Admin: true, Decides: true}))...)
+			list = append(list, menuOf(
+				telegram.OneChat(id), s.commands.Menu(command.Reader{Admin: true, Decides: true}),
+			)...)
 		}
 		if !all {
 			for _, id := range guard.Deciders() {
@@ -43,7 +45,10 @@ func menuOf(scope telegram.Scope, names []string) []telegram.Menu {
 	for i, language := range words.Languages() {
 		menu := telegram.Menu{Scope: scope, Language: language}
 		for _, name := range names {
-			menu.Commands = append(menu.Commands, telegram.Command{Name: name, Description: words.Describe(language, name)})
+			menu.Commands = append(menu.Commands, telegram.Command{
+				Name:        name,
+				Description: words.Describe(language, name),
+			})
 		}
 		if i == 0 {
 			menu.Language = ""

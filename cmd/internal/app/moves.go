@@ -13,7 +13,14 @@ import (
 // relocator follows groups that get new ids; forget drops their counters, nil = there are none yet.
 func (c *Core) relocator(forget func()) *moves.Relocator {
 	return &moves.Relocator{
-		Map: c.moves, Store: c.stores.Bot, Runs: c.kit.runner, News: c.news, Dirs: c.dirs(), Forget: forget, Now: c.now, Log: c.log,
+		Map:    c.moves,
+		Store:  c.stores.Bot,
+		Runs:   c.kit.runner,
+		News:   c.news,
+		Dirs:   c.dirs(),
+		Forget: forget,
+		Now:    c.now,
+		Log:    c.log,
 	}
 }
 
@@ -21,7 +28,12 @@ func (c *Core) relocator(forget func()) *moves.Relocator {
 // workspaces.dir, which a group keeps when it gets a new id.
 func (c *Core) dirs() *moves.Workspaces {
 	return &moves.Workspaces{
-		Root: c.workspaceRoot(), Map: c.moves, Own: map[string]string{terminal.Name: c.opts.WorkDir, acp.Name: c.opts.WorkDir}, Lanes: c.stores.Bot, Tell: c.news.TellLater, Log: c.log,
+		Root:  c.workspaceRoot(),
+		Map:   c.moves,
+		Own:   map[string]string{terminal.Name: c.opts.WorkDir, acp.Name: c.opts.WorkDir},
+		Lanes: c.stores.Bot,
+		Tell:  c.news.TellLater,
+		Log:   c.log,
 	}
 }
 
@@ -32,7 +44,15 @@ func (c *Core) openNews() {
 		look = c.meet
 	}
 	c.news = news.New(news.Deps{
-		Store: c.stores.Bot, Keeper: c.keeper(), Moves: c.moves, Owner: c.owner, Lives: c.living.Lives, Look: look, Running: c.kit.runner.Running, Now: c.now, Log: c.log,
-		Wrap: func(from source.Source, text string) (string, []string) { return c.stages.marker.Wrap(from, text) },
+		Store:   c.stores.Bot,
+		Keeper:  c.keeper(),
+		Moves:   c.moves,
+		Owner:   c.owner,
+		Lives:   c.living.Lives,
+		Look:    look,
+		Running: c.kit.runner.Running,
+		Now:     c.now,
+		Log:     c.log,
+		Wrap:    func(from source.Source, text string) (string, []string) { return c.stages.marker.Wrap(from, text) },
 	})
 }

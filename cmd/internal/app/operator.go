@@ -29,9 +29,17 @@ func (s *service) newOperator() *operator.Page {
 	}
 	return operator.New(operator.Deps{
 		About: operator.About{
-			Channel: ch.name, Bot: ch.bot, Name: ch.display, Owner: c.owner, Version: c.opts.Version, Started: c.started, Processes: c.living.Names,
+			Channel:   ch.name,
+			Bot:       ch.bot,
+			Name:      ch.display,
+			Owner:     c.owner,
+			Version:   c.opts.Version,
+			Started:   c.started,
+			Processes: c.living.Names,
 		},
-		Store: c.stores.Bot, Admin: s.isAdmin, Redact: c.redactor.String,
+		Store:  c.stores.Bot,
+		Admin:  s.isAdmin,
+		Redact: c.redactor.String,
 		Sources: operator.Sources{
 			Servers: servers, Audit: c.auditSearch(), Spent: c.metrics.Spent, Names: ch.names,
 			Bars: s.bars, MonthBegan: s.meter.MonthBegan,
@@ -41,7 +49,11 @@ func (s *service) newOperator() *operator.Page {
 			Recorded: c.records.Settle, Wake: func(session bot.SessionKey) { s.dispatcher.Wake(session) },
 			Deliver: func(place bot.Place) { s.outbox.Wake(place) },
 		},
-		Words: c.words(), Now: c.now, Log: c.log.With().Str("component", "operator").Logger(), Listen: c.cfg.Metrics.Listen, Public: c.cfg.Metrics.PublicURL,
+		Words:  c.words(),
+		Now:    c.now,
+		Log:    c.log.With().Str("component", "operator").Logger(),
+		Listen: c.cfg.Metrics.Listen,
+		Public: c.cfg.Metrics.PublicURL,
 	})
 }
 
@@ -67,7 +79,13 @@ func (c *Core) auditSearch() func(context.Context, operator.AuditQuery) (operato
 			paths = c.opts.Layout().SharedLogs()
 		}
 		found, err := audit.Search(ctx, paths, audit.Query{
-			Person: q.Person, Tool: q.Tool, Result: q.Result, Since: q.Since, Until: q.Until, Next: q.Next, Limit: q.Limit,
+			Person: q.Person,
+			Tool:   q.Tool,
+			Result: q.Result,
+			Since:  q.Since,
+			Until:  q.Until,
+			Next:   q.Next,
+			Limit:  q.Limit,
 		})
 		page := operator.AuditPage{Next: found.Next, Back: found.Back}
 		for i := range found.Lines {

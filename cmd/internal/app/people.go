@@ -23,7 +23,8 @@ func (c *Core) offer(ctx context.Context, guard *access.Guard, username string) 
 	if code == "" { // there is an admin
 		return access.ForgetCode(c.dir)
 	}
-	c.log.Info().Str("first_admin", "there is no admin yet: send /start "+code+" to @"+username+", or open https://t.me/"+username+"?start="+code).Msg("start")
+	c.log.Info().Str("first_admin", "there is no admin yet: send /start "+code+
+		" to @"+username+", or open https://t.me/"+username+"?start="+code).Msg("start")
 	return nil
 }
 
@@ -32,7 +33,9 @@ func (c *Core) roleTools() map[access.Role][]string {
 	lists := map[access.Role][]string{}
 	roles := c.cfg.Telegram.Roles
 	for role, list := range map[access.Role][]string{
-		access.User: roles.User.AllowedTools, access.Approver: roles.Approver.AllowedTools, access.Admin: roles.Admin.AllowedTools,
+		access.User:     roles.User.AllowedTools,
+		access.Approver: roles.Approver.AllowedTools,
+		access.Admin:    roles.Admin.AllowedTools,
 	} {
 		if len(list) > 0 {
 			lists[role] = c.canonical(list)
@@ -63,10 +66,17 @@ func (c *Core) personLine(e access.Event) []bot.Fact {
 		c.log.Error().Err(err).Msg("admission not recorded")
 		return nil
 	}
-	c.log.Info().Str("verb", e.Verb).Str("id", e.Entry.ID).Str("role", string(e.Entry.Role)).Str("by", e.By).Msg("who may talk to the bot")
+	c.log.Info().Str("verb", e.Verb).Str("id", e.Entry.ID).
+		Str("role", string(e.Entry.Role)).Str("by", e.By).Msg("who may talk to the bot")
 	return c.records.Due(&tools.Call{
 		ID: e.ID, Tool: "people_" + e.Verb, Args: args, Trail: &tools.Trail{ApprovedBy: e.By, Rule: "people"},
-		Origin: tools.Origin{Channel: e.Place.Channel, Session: string(e.Place.SessionKey("")), Chat: e.Place.ChatKey(), Caller: e.By, Admin: true},
+		Origin: tools.Origin{
+			Channel: e.Place.Channel,
+			Session: string(e.Place.SessionKey("")),
+			Chat:    e.Place.ChatKey(),
+			Caller:  e.By,
+			Admin:   true,
+		},
 	}, nil)
 }
 

@@ -63,7 +63,8 @@ func (c *Core) sweepPreviews(ctx context.Context) error {
 	})
 }
 
-// undecided is a store that notices when questions end without a yes, so that what their calls would have done is removed.
+// undecided is a store that notices when questions end without a yes, so that what their
+// calls would have done is removed.
 type undecided struct {
 	bot.Store
 

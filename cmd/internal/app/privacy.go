@@ -24,7 +24,8 @@ import (
 // uploadLimit is how large a file is that a bot may send, in bytes (Bot API, sendDocument).
 const uploadLimit = 50 << 20
 
-// exportLimit is how much is read for an export that a bot sends, in bytes: what compresses better is not worth the time.
+// exportLimit is how much is read for an export that a bot sends, in bytes: what
+// compresses better is not worth the time.
 const exportLimit = 10 * uploadLimit
 
 // personal are the places of personal data besides the tables of the database.
@@ -46,17 +47,33 @@ func (c *Core) office(
 	limited func(caller string) bool, wake func(bot.SessionKey), forget func(), settle func(context.Context),
 ) *privacy.Office {
 	return privacy.NewOffice(privacy.Deps{
-		Forget: forget,
-		Tables: c.stores.Tables, Store: c.stores.Bot, Places: c.personal(), Buckets: Buckets(), Settle: settle, Wake: wake, Limited: limited, Zone: c.zone(),
-		Postgres: c.database() == "PostgreSQL", After: c.opts.Erased, Now: c.now, Log: c.log.With().Str("component", "privacy").Logger(),
+		Forget:   forget,
+		Tables:   c.stores.Tables,
+		Store:    c.stores.Bot,
+		Places:   c.personal(),
+		Buckets:  Buckets(),
+		Settle:   settle,
+		Wake:     wake,
+		Limited:  limited,
+		Zone:     c.zone(),
+		Postgres: c.database() == "PostgreSQL",
+		After:    c.opts.Erased,
+		Now:      c.now,
+		Log:      c.log.With().Str("component", "privacy").Logger(),
 	})
 }
 
 // exporter returns what writes exports from the open store.
 func (c *Core) exporter() *privacy.Exporter {
 	return &privacy.Exporter{
-		Tables: c.stores.Tables, Files: c.stores.Blobs, Places: c.personal(), Buckets: Buckets(), Clean: c.redactor.String, Readme: c.words().ExportReadme, Now: c.now,
-		Most: exportLimit,
+		Tables:  c.stores.Tables,
+		Files:   c.stores.Blobs,
+		Places:  c.personal(),
+		Buckets: Buckets(),
+		Clean:   c.redactor.String,
+		Readme:  c.words().ExportReadme,
+		Now:     c.now,
+		Most:    exportLimit,
 	}
 }
 
@@ -72,7 +89,8 @@ func Erase(ctx context.Context, opts Options, job *privacy.Job) (*privacy.Receip
 	opts.Mode = eraseMode
 	c, err := OpenCore(ctx, opts)
 	if err != nil {
-		if errors.Is(err, sql.ErrLocked) || opts.Home == "" && opts.Config.Database.URL != "" && !errors.Is(err, config.ErrInvalid) {
+		if errors.Is(err, sql.ErrLocked) ||
+			opts.Home == "" && opts.Config.Database.URL != "" && !errors.Is(err, config.ErrInvalid) {
 			err = errors.Join(ErrServing, err)
 		}
 		return nil, err
@@ -128,16 +146,26 @@ func NewExporter(opts Options, store persistence.Reader) (*privacy.Exporter, err
 // private returns what answers /export and /forget, and does what they and the command line ask for.
 func (s *service) private() *privacy.Handler {
 	c := s.core
-	office := c.office(s.meter.Limited, func(session bot.SessionKey) { s.dispatcher.Wake(session) }, func() { s.dispatcher.Forget() }, c.records.Settle)
+	office := c.office(s.meter.Limited, func(session bot.SessionKey) {
+		s.dispatcher.Wake(session)
+	}, func() { s.dispatcher.Forget() }, c.records.Settle)
 	return privacy.NewHandler(privacy.HandlerDeps{
-		Office: office, Export: c.exporter(), Blobs: c.stores.Blobs, Limit: uploadLimit, Words: c.words(), Owner: c.owner, Audited: auditPlace{c}.Own,
-		Lock: facts.Lock{Store: c.stores.Bot, Keeper: c.keeper(), Owner: c.owner, Now: c.now},
-		Send: func(place bot.Place) { s.outbox.Wake(place) },
-		Temp: func() (*privacy.TempFile, error) { return tempIn(c.dir) }, Log: c.log.With().Str("component", "privacy").Logger(),
+		Office:  office,
+		Export:  c.exporter(),
+		Blobs:   c.stores.Blobs,
+		Limit:   uploadLimit,
+		Words:   c.words(),
+		Owner:   c.owner,
+		Audited: auditPlace{c}.Own,
+		Lock:    facts.Lock{Store: c.stores.Bot, Keeper: c.keeper(), Owner: c.owner, Now: c.now},
+		Send:    func(place bot.Place) { s.outbox.Wake(place) },
+		Temp:    func() (*privacy.TempFile, error) { return tempIn(c.dir) },
+		Log:     c.log.With().Str("component", "privacy").Logger(),
 	})
 }
 
-// tempIn creates a file in a directory that only this account reads, and that has no name any more where that is possible.
+// tempIn creates a file in a directory that only this account reads, and that has no name
+// any more where that is possible.
 func tempIn(dir string) (*privacy.TempFile, error) {
 	f, err := os.CreateTemp(dir, "export-*.tmp")
 	if err != nil {
@@ -193,7 +221,8 @@ func (p undoPlace) Erase(ctx context.Context, of *privacy.Order) (int, error) {
 // Export implements privacy.Place: what the files were earlier is kept for days, to put it back.
 func (undoPlace) Export(context.Context, *privacy.Order, *privacy.Archive) error { return nil }
 
-// codePlace is the index of the code in workspaces, with its vectors. It is derived from the files, so it is not exported.
+// codePlace is the index of the code in workspaces, with its vectors. It is derived from
+// the files, so it is not exported.
 type codePlace struct{ core *Core }
 
 // Name implements privacy.Place.

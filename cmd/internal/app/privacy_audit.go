@@ -17,8 +17,8 @@ import (
 	"github.com/zephbot/zephbot/tools/audit"
 )
 
-// auditPlace are the audit logs: lines of the person are exported, and pseudonymised when the person is erased. They are
-// not deleted, because they are the evidence of what was done, and by which rule.
+// auditPlace are the audit logs: lines of the person are exported, and pseudonymised when the person is erased. They
+// are not deleted, because they are the evidence of what was done, and by which rule.
 type auditPlace struct{ core *Core }
 
 // Name implements privacy.Place.
@@ -115,7 +115,9 @@ func (p auditPlace) Own(ctx context.Context, of *privacy.Order) (int, error) {
 	}
 	done, err := p.core.audit.Pseudonymise(ctx, personIn(of))
 	if err == nil && done.Left > 0 {
-		err = fmt.Errorf("%d lines of the audit log name the person, and cannot be rewritten: they are no valid lines", done.Left)
+		err = fmt.Errorf(
+			"%d lines of the audit log name the person, and cannot be rewritten: they are no valid lines", done.Left,
+		)
 	}
 	return done.Lines, err
 }
@@ -126,8 +128,8 @@ const (
 	othersLook = 200 * time.Millisecond // between two looks
 )
 
-// Erase implements privacy.Place: it sees to this process's log and those of processes that are gone. Those that run see
-// to their own (privacy.Handler), which it waits for.
+// Erase implements privacy.Place: it sees to this process's log and those of processes that are gone. Those that run
+// see to their own (privacy.Handler), which it waits for.
 func (p auditPlace) Erase(ctx context.Context, of *privacy.Order) (int, error) {
 	c := p.core
 	n, err := p.Own(ctx, of)
@@ -138,7 +140,11 @@ func (p auditPlace) Erase(ctx context.Context, of *privacy.Order) (int, error) {
 			continue
 		}
 		done, err := audit.Pseudonymise(ctx, audit.Options{
-			Path: path, Anchor: layout.NewMarks(c.bucket(layout.MarkBucket), c.dir, path), Redactor: c.redactor, Now: c.now, Log: c.log,
+			Path:     path,
+			Anchor:   layout.NewMarks(c.bucket(layout.MarkBucket), c.dir, path),
+			Redactor: c.redactor,
+			Now:      c.now,
+			Log:      c.log,
 		}, personIn(of))
 		if n += done.Lines; errors.Is(err, audit.ErrHeld) {
 			held = true

@@ -16,9 +16,20 @@ import (
 func (c *Core) meterOptions() quota.Options {
 	q := c.cfg.Quotas
 	o := quota.Options{
-		Limits: quota.Scopes{User: providers.QuotaLimits(q.User), Chat: providers.QuotaLimits(q.Chat), Bot: providers.QuotaLimits(q.Bot)}, ByChat: map[string]quota.Limits{},
-		Payer: q.Payer, Owner: c.owner, Older: func() bool { return c.stores.Older() }, Zone: c.zone(), Price: c.models.Offers().MostCost, Most: c.models.Offers().MostOf,
-		Hold: 4 * c.cfg.LLM.Timeout, Unpriced: func(prefer string) string { return llm.UnpricedFor(c.provider, prefer) },
+		Limits: quota.Scopes{
+			User: providers.QuotaLimits(q.User),
+			Chat: providers.QuotaLimits(q.Chat),
+			Bot:  providers.QuotaLimits(q.Bot),
+		},
+		ByChat:   map[string]quota.Limits{},
+		Payer:    q.Payer,
+		Owner:    c.owner,
+		Older:    func() bool { return c.stores.Older() },
+		Zone:     c.zone(),
+		Price:    c.models.Offers().MostCost,
+		Most:     c.models.Offers().MostOf,
+		Hold:     4 * c.cfg.LLM.Timeout,
+		Unpriced: func(prefer string) string { return llm.UnpricedFor(c.provider, prefer) },
 	}
 	for id, chat := range c.cfg.Telegram.Chats {
 		if chat.Quota != nil {
@@ -38,12 +49,18 @@ func (c *Core) quotaLine(call *turn.Call, args any) []bot.Fact {
 	msg := call.Message
 	return c.records.Due(&tools.Call{
 		ID: msg.ID, Tool: "quota_set", Args: raw, Trail: &tools.Trail{ApprovedBy: msg.Caller},
-		Origin: tools.Origin{Channel: msg.Place.Channel, Session: string(call.Session), Chat: msg.Place.ChatKey(), Caller: msg.Caller, Admin: call.Admin},
+		Origin: tools.Origin{
+			Channel: msg.Place.Channel,
+			Session: string(call.Session),
+			Chat:    msg.Place.ChatKey(),
+			Caller:  msg.Caller,
+			Admin:   call.Admin,
+		},
 	}, nil)
 }
 
-// tellLimits warns about limits that were set in the chat and do not fit the models. Those of the configuration are found by
-// Check, except for what only a server's refusals have shown: that it takes no limit of its answers.
+// tellLimits warns about limits that were set in the chat and do not fit the models. Those of the configuration are
+// found by Check, except for what only a server's refusals have shown: that it takes no limit of its answers.
 func (s *service) tellLimits() {
 	for _, text := range s.core.models.SetLimits(s.meter.SetLimits()) {
 		s.core.log.Warn().Str("limit", text).Msg("a limit that was set in the chat does not fit the models")

@@ -16,7 +16,8 @@ import (
 // Names of collections of vectors.
 const codePassages = "code"
 
-// recall opens an index of texts by their meaning. It is nil where no provider computes embeddings, or nothing is stored.
+// recall opens an index of texts by their meaning. It is nil where no provider computes
+// embeddings, or nothing is stored.
 func (c *Core) recall(name string) (*recall.Index, error) {
 	if c.stores == nil {
 		return nil, nil

@@ -18,7 +18,9 @@ func (c *Core) receipts(ch channel, store bot.Store) *receipt.Receipts {
 		Store: store, Rights: ch.rights, Words: c.words(), Now: c.now,
 		Putting: receipt.Putting{
 			Files: c.undo, Workspace: c.undoOf, Line: c.undoLine,
-			Tell: func(session bot.SessionKey, id, text string) bot.Fact { return news.Told(session, c.now(), id, text) },
+			Tell: func(session bot.SessionKey, id, text string) bot.Fact {
+				return news.Told(session, c.now(), id, text)
+			},
 			Told: func(ctx context.Context, session bot.SessionKey) {
 				c.news.Note(session)
 				c.records.Settle(ctx)
@@ -42,9 +44,15 @@ func (c *Core) undoLine(e receipt.Event) []bot.Fact {
 		c.log.Error().Err(err).Msg("undo not recorded")
 		return nil
 	}
-	c.log.Info().Str("session", string(e.Session)).Str("by", e.By).Int("files", len(e.Files)).Msg("files of an answer put back")
+	c.log.Info().Str("session", string(e.Session)).Str("by", e.By).
+		Int("files", len(e.Files)).Msg("files of an answer put back")
 	return c.records.Due(&tools.Call{
 		ID: e.ID, Tool: "undo", Args: args, Trail: &tools.Trail{ApprovedBy: e.By, Rule: fmt.Sprint("receipt ", e.Turn)},
-		Origin: tools.Origin{Channel: e.Place.Channel, Session: string(e.Session), Chat: e.Place.ChatKey(), Caller: e.By},
+		Origin: tools.Origin{
+			Channel: e.Place.Channel,
+			Session: string(e.Session),
+			Chat:    e.Place.ChatKey(),
+			Caller:  e.By,
+		},
 	}, nil)
 }

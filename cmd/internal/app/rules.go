@@ -106,13 +106,22 @@ func (r *Rules) Decide(c replay.Call) (replay.Decision, error) {
 	}
 	call.Def = tool.Definition
 	var decided capture
-	stage := chain.NewGate(r.core.registry, chain.GateOptions{Policy: decided.by(r.core.policy), Request: r.core.book.Request})
-	_, err := stage(func(context.Context, *tools.Call) (*tools.Result, error) { return &tools.Result{}, nil })(context.Background(), call)
+	stage := chain.NewGate(r.core.registry, chain.GateOptions{
+		Policy:  decided.by(r.core.policy),
+		Request: r.core.book.Request,
+	})
+	_, err := stage(func(context.Context, *tools.Call) (*tools.Result, error) {
+		return &tools.Result{}, nil
+	})(context.Background(), call)
 	switch {
 	case decided.decision != nil:
 		return found(*decided.decision), nil
 	case err != nil: // the tool itself refuses it, such as a path that is not allowed
-		return replay.Decision{Effect: string(policy.Deny), Rule: "not possible", Reason: tools.AsError(err).Why().String()}, nil
+		return replay.Decision{
+			Effect: string(policy.Deny),
+			Rule:   "not possible",
+			Reason: tools.AsError(err).Why().String(),
+		}, nil
 	}
 	return replay.Decision{Effect: call.Trail.Effect, Rule: call.Trail.Rule, Reason: call.Trail.Reason.String()}, nil
 }
@@ -146,10 +155,20 @@ func (r *Rules) call(c replay.Call) *tools.Call {
 	caller, agent, _ := strings.Cut(c.Caller, "/")
 	session := bot.SessionKey(c.Session)
 	o := tools.Origin{
-		Channel: cmp.Or(c.Channel, terminal.Name), Session: c.Session, Chat: session.ChatKey(), Caller: caller, Agent: agent,
-		Admin: r.role(caller) == access.Admin || c.Channel == terminal.Name,
+		Channel: cmp.Or(c.Channel, terminal.Name),
+		Session: c.Session,
+		Chat:    session.ChatKey(),
+		Caller:  caller,
+		Agent:   agent,
+		Admin:   r.role(caller) == access.Admin || c.Channel == terminal.Name,
 	}
-	call := &tools.Call{ID: "replay", Tool: r.core.policy.Canonical(c.Tool), Args: c.Args, Origin: o, Trail: &tools.Trail{}}
+	call := &tools.Call{
+		ID:     "replay",
+		Tool:   r.core.policy.Canonical(c.Tool),
+		Args:   c.Args,
+		Origin: o,
+		Trail:  &tools.Trail{},
+	}
 	if len(bytes.TrimSpace(call.Args)) == 0 {
 		call.Args = json.RawMessage("{}")
 	}
@@ -210,7 +229,9 @@ func (r *Rules) unregistered(call *tools.Call) (replay.Decision, error) {
 		return replay.Decision{Effect: string(policy.Deny), Rule: "not possible", Reason: e.Message}, nil
 	}
 	request.Caller, request.Chat, request.Session = call.Origin.Caller, call.Origin.Chat, call.Origin.Session
-	request.Tool, request.Args, request.Inputs, request.Suspicious = call.Tool, args, []string{string(call.Args)}, call.Suspicious
+	request.Tool, request.Args, request.Inputs, request.Suspicious = call.Tool, args, []string{
+		string(call.Args),
+	}, call.Suspicious
 	if of {
 		request.Says = &act.Statement{}
 		for _, s := range r.core.cfg.MCP.Servers {

@@ -59,7 +59,9 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 	if in := s.core.signIns; in != nil {
 		part(&clients, "sign-ins", func() error { return in.Run(mcpCtx) })
 	}
-	part(&clients, "index of tools", func() error { return s.core.resyncing(cost.WithPayer(mcpCtx, s.meter.House(s.ch.name, s.ch.bot))) })
+	part(&clients, "index of tools", func() error {
+		return s.core.resyncing(cost.WithPayer(mcpCtx, s.meter.House(s.ch.name, s.ch.bot)))
+	})
 	if s.core.shared() {
 		s.serverHandler.Open(mcpCtx, nil) // jobs that nobody performs are found by the regular check
 		part(&clients, "what others store", func() error { return s.follow(mcpCtx) })
@@ -114,7 +116,8 @@ func (s *service) drain(ctx context.Context) {
 // follow keeps what this process remembers in step with what other processes have stored, until ctx ends.
 func (s *service) follow(ctx context.Context) error {
 	living := s.core.meet
-	var alone sync.WaitGroup                                      // who is unknown is taken for dead, and the rest of a round may wait for a server
+	// who is unknown is taken for dead, and the rest of a round may wait for a server
+	var alone sync.WaitGroup
 	alone.Go(func() { _ = processes.Follow(ctx, s.log, living) }) // it returns nil
 	defer alone.Wait()
 	return processes.Follow(ctx, s.log, append([]func(context.Context) error{living}, s.features.Follows()...)...)
@@ -160,8 +163,9 @@ const (
 func (s *service) sweep(ctx context.Context) error {
 	const day = 24 * time.Hour
 	keep := persistence.Retention{
-		Journal: time.Duration(s.core.cfg.Retention.Journal) * day, Outbox: time.Duration(s.core.cfg.Retention.Outbox) * day,
-		Blobs: time.Duration(s.core.cfg.Retention.Blobs) * day,
+		Journal: time.Duration(s.core.cfg.Retention.Journal) * day,
+		Outbox:  time.Duration(s.core.cfg.Retention.Outbox) * day,
+		Blobs:   time.Duration(s.core.cfg.Retention.Blobs) * day,
 	}
 	own := s.core.opts.Housekeeping
 	timer := time.NewTimer(cmp.Or(own, firstSweep))

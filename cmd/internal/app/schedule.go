@@ -144,11 +144,24 @@ func (s *service) openPlan(store bot.Store) {
 		return
 	}
 	c.plan = schedule.New(schedule.Deps{
-		Channel: s.ch.name, Bot: s.ch.bot, Store: store, Engine: engine{s}, Outbox: outlets{s}, Guard: s.ch.guard, Gone: s.ch.gone, Zones: c.zones, Words: c.words(),
-		Operators: s.operators, Private: func(person string) bot.Place { return telegram.Private(s.ch.bot, person) }, Current: c.moves.Current,
-		Now: c.storeNow, Log: c.log.With().Str("component", "schedule").Logger(),
+		Channel:   s.ch.name,
+		Bot:       s.ch.bot,
+		Store:     store,
+		Engine:    engine{s},
+		Outbox:    outlets{s},
+		Guard:     s.ch.guard,
+		Gone:      s.ch.gone,
+		Zones:     c.zones,
+		Words:     c.words(),
+		Operators: s.operators,
+		Private:   func(person string) bot.Place { return telegram.Private(s.ch.bot, person) },
+		Current:   c.moves.Current,
+		Now:       c.storeNow,
+		Log:       c.log.With().Str("component", "schedule").Logger(),
 	}, schedule.Options{
-		MaxTasks: c.cfg.Scheduler.MaxTasks, Tick: time.Duration(c.cfg.Scheduler.TickSecs) * time.Second, Config: c.plannedTasks(s.ch.bot),
+		MaxTasks: c.cfg.Scheduler.MaxTasks,
+		Tick:     time.Duration(c.cfg.Scheduler.TickSecs) * time.Second,
+		Config:   c.plannedTasks(s.ch.bot),
 	})
 }
 

@@ -30,7 +30,10 @@ import (
 func Serve(ctx context.Context, opts Options) error {
 	cfg := opts.Config
 	if cfg.Telegram.Token == "" {
-		return errors.Join(config.ErrInvalid, errors.New("no Telegram token: set telegram.token or ZEPH_TELEGRAM_TOKEN, or try `zephbot simulate`"))
+		return errors.Join(
+			config.ErrInvalid,
+			errors.New("no Telegram token: set telegram.token or ZEPH_TELEGRAM_TOKEN, or try `zephbot simulate`"),
+		)
 	}
 	opts.Mode = layout.Serve
 	if err := Ready(opts, check.Use{Telegram: true, Model: true}); err != nil {
@@ -55,9 +58,14 @@ func unlessTold(ctx context.Context, err error) error {
 func (c *Core) serveTelegram(ctx context.Context) error {
 	cfg := c.cfg
 	client, err := telegram.NewClient(telegram.Options{
-		Token: cfg.Telegram.Token.Reveal(), APIURL: cfg.Telegram.APIURL, Files: c.stores.Blobs,
-		Rich: cfg.Telegram.RichMessages, Folding: render.Folding{Quotes: cfg.Telegram.BlockquoteMinLines, Output: 2 * cfg.Telegram.BlockquoteMinLines},
-		MaxParts: cfg.Telegram.MaxParts, Words: c.words(), Observe: c.observeRequest,
+		Token:    cfg.Telegram.Token.Reveal(),
+		APIURL:   cfg.Telegram.APIURL,
+		Files:    c.stores.Blobs,
+		Rich:     cfg.Telegram.RichMessages,
+		Folding:  render.Folding{Quotes: cfg.Telegram.BlockquoteMinLines, Output: 2 * cfg.Telegram.BlockquoteMinLines},
+		MaxParts: cfg.Telegram.MaxParts,
+		Words:    c.words(),
+		Observe:  c.observeRequest,
 	})
 	if err != nil {
 		return errors.Join(config.ErrInvalid, err)
@@ -89,7 +97,8 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	}
 	c.log.Info().Str("bot", "@"+me.Username).Msg("connected to Telegram")
 	if cfg.Telegram.GuestMode && !me.GuestQuery {
-		c.log.Warn().Str("key", "telegram.guest_mode").Msg("guest mode is off at @BotFather: nobody can mention this bot in chats that it is not in")
+		c.log.Warn().Str("key", "telegram.guest_mode").
+			Msg("guest mode is off at @BotFather: nobody can mention this bot in chats that it is not in")
 	}
 	if err := c.offer(ctx, guard, me.Username); err != nil {
 		return err
@@ -108,7 +117,8 @@ func (c *Core) tellRestored() {
 	note, err := archive.TakeNote(c.dir)
 	if note != nil {
 		c.log.Warn().Time("backup", note.Created).Time("restored", note.Restored).Msg(
-			"this state is that of a backup: what people wrote after it is not known, and what waited at that moment is done now, perhaps for the second time (docs/upgrades.md)")
+			"this state is that of a backup: what people wrote after it is not known, and what waited at that moment " +
+				"is done now, perhaps for the second time (docs/upgrades.md)")
 	}
 	if err != nil {
 		c.log.Warn().Err(err).Msg("the note about a restore")
@@ -119,14 +129,33 @@ func (c *Core) tellRestored() {
 func (c *Core) telegramService(client *telegram.Client, guard *access.Guard, me telegram.Me) (*service, error) {
 	cfg := c.cfg
 	return newService(c, channel{
-		name: telegram.Name, bot: client.ID(), display: me.Name, decoders: map[bot.Source]bot.Decoder{bot.FromTelegram: telegram.Decoder{ID: me.ID, Username: me.Username, Bots: cfg.Telegram.BotToBot}},
-		composer: client, sender: client, incoming: incoming{files: client},
-		arrivals: arrivals{merge: time.Duration(cfg.Telegram.MergeMS) * time.Millisecond, busy: dispatch.Busy(cfg.Telegram.Busy)},
-		showing:  showing{live: client, reactor: client}, guard: guard, people: access.NewAdmissions(guard, c.stores.Bot), rights: guard.Rights, admins: guard.Admins, follow: guard.Follow,
+		name:    telegram.Name,
+		bot:     client.ID(),
+		display: me.Name,
+		decoders: map[bot.Source]bot.Decoder{
+			bot.FromTelegram: telegram.Decoder{ID: me.ID, Username: me.Username, Bots: cfg.Telegram.BotToBot},
+		},
+		composer: client,
+		sender:   client,
+		incoming: incoming{files: client},
+		arrivals: arrivals{
+			merge: time.Duration(cfg.Telegram.MergeMS) * time.Millisecond,
+			busy:  dispatch.Busy(cfg.Telegram.Busy),
+		},
+		showing:   showing{live: client, reactor: client},
+		guard:     guard,
+		people:    access.NewAdmissions(guard, c.stores.Bot),
+		rights:    guard.Rights,
+		admins:    guard.Admins,
+		follow:    guard.Follow,
 		operators: func() []bot.Place { return operators(client.ID(), guard.Operators()) },
-		presence: presence{reach: guard.Reach, gone: func(ctx context.Context, place bot.Place, person string) (bool, error) {
-			return client.Left(ctx, place.Chat, person)
-		}, names: namesOf(guard, client.ID())},
+		presence: presence{
+			reach: guard.Reach,
+			gone: func(ctx context.Context, place bot.Place, person string) (bool, error) {
+				return client.Left(ctx, place.Chat, person)
+			},
+			names: namesOf(guard, client.ID()),
+		},
 		limits: deliver.Limits{
 			PerSecond: cfg.Telegram.Limits.PerSecond, PerChatPerSecond: cfg.Telegram.Limits.PerChatPerSecond,
 			PerGroupPerMinute: cfg.Telegram.Limits.PerGroupPerMinute,
@@ -188,7 +217,9 @@ func (c *Core) health(ctx context.Context, serving *atomic.Pointer[service]) met
 // ready returns why the service cannot do its job.
 func (c *Core) ready(ctx context.Context) error {
 	if !c.stores.Alive() {
-		return errors.New("the database has not heard of this process for too long: others may have gone on with its work")
+		return errors.New(
+			"the database has not heard of this process for too long: others may have gone on with its work",
+		)
 	}
 	if _, err := c.stores.Bot.Counts(ctx, telegram.Name, ""); err != nil {
 		return errors.New("the database does not respond")
@@ -206,12 +237,17 @@ func (c *Core) whoAmI(ctx context.Context, client *telegram.Client) (telegram.Me
 		if err == nil {
 			return me, nil
 		}
-		if strings.Contains(strings.ToLower(err.Error()), "unauthorized") || strings.Contains(err.Error(), "not found") {
-			return me, errors.Join(config.ErrInvalid, errors.New("telegram does not accept the token: check telegram.token or ZEPH_TELEGRAM_TOKEN, as @BotFather gave it"))
+		if strings.Contains(strings.ToLower(err.Error()), "unauthorized") ||
+			strings.Contains(err.Error(), "not found") {
+			return me, errors.Join(
+				config.ErrInvalid, errors.New("telegram does not accept the token: check telegram.token or "+
+					"ZEPH_TELEGRAM_TOKEN, as @BotFather gave it"),
+			)
 		}
 		wait := min(time.Second<<min(failures, 5), 30*time.Second)
 		if failures&(failures+1) == 0 {
-			c.log.Warn().Err(err).Dur("wait", wait).Str("api_url", c.cfg.Telegram.APIURL).Msg("telegram is not reachable; trying again")
+			c.log.Warn().Err(err).Dur("wait", wait).Str("api_url", c.cfg.Telegram.APIURL).
+				Msg("telegram is not reachable; trying again")
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -257,10 +293,15 @@ func (c *Core) banner(channel, allowed string) {
 			c.log.Warn().Str("insecure", text).Msg("start")
 		}
 	}
-	warn(slices.Contains(c.cfg.Telegram.AllowedUsers, access.Everyone), "everyone may talk to this bot (telegram.allowed_users)")
-	warn(slices.Contains(c.cfg.Telegram.AllowedChats, access.Everyone), "the bot works in every group (telegram.allowed_chats)")
+	warn(slices.Contains(
+		c.cfg.Telegram.AllowedUsers, access.Everyone,
+	), "everyone may talk to this bot (telegram.allowed_users)")
+	warn(slices.Contains(
+		c.cfg.Telegram.AllowedChats, access.Everyone,
+	), "the bot works in every group (telegram.allowed_chats)")
 	warn(c.cfg.Security.AutonomyLevel == "full", "tools run without asking (security.autonomy_level)")
-	warn(strings.HasPrefix(c.cfg.Telegram.APIURL, "http://") && !check.Loopback(c.cfg.Telegram.APIURL), "the token travels in clear text (telegram.api_url)")
+	warn(strings.HasPrefix(c.cfg.Telegram.APIURL, "http://") &&
+		!check.Loopback(c.cfg.Telegram.APIURL), "the token travels in clear text (telegram.api_url)")
 }
 
 func ids(list []int64) []string {
@@ -283,17 +324,33 @@ func (c *Core) canonical(list []string) []string {
 func accessOptions(c *Core, botID string) access.Options {
 	t := c.cfg.Telegram
 	o := access.Options{
-		Channel: telegram.Name, Bot: botID, Private: func(person string) bot.Place { return telegram.Private(botID, person) },
-		Line: c.personLine, Record: c.records.Settle, Living: c.livingNow, ByRole: c.roleTools(),
-		Guests: t.GuestMode,
-		Bots:   access.Bots{On: t.BotToBot, Allowed: t.AllowedBots, Depth: t.MaxBotChainDepth},
-		Users:  t.AllowedUsers, Admins: ids(t.Admins), Chats: t.AllowedChats, Approvers: ids(t.Approvers),
-		ApprovalsRequired: t.ApprovalsRequired, ApprovalByRequester: t.ApprovalByRequester, AllowedTools: c.canonical(t.AllowedTools),
-		SharedSession: t.Groups.Session == "chat", AnyMessage: t.Groups.Trigger == "all", ByChat: map[string]access.Chat{},
+		Channel:             telegram.Name,
+		Bot:                 botID,
+		Private:             func(person string) bot.Place { return telegram.Private(botID, person) },
+		Line:                c.personLine,
+		Record:              c.records.Settle,
+		Living:              c.livingNow,
+		ByRole:              c.roleTools(),
+		Guests:              t.GuestMode,
+		Bots:                access.Bots{On: t.BotToBot, Allowed: t.AllowedBots, Depth: t.MaxBotChainDepth},
+		Users:               t.AllowedUsers,
+		Admins:              ids(t.Admins),
+		Chats:               t.AllowedChats,
+		Approvers:           ids(t.Approvers),
+		ApprovalsRequired:   t.ApprovalsRequired,
+		ApprovalByRequester: t.ApprovalByRequester,
+		AllowedTools:        c.canonical(t.AllowedTools),
+		SharedSession:       t.Groups.Session == "chat",
+		AnyMessage:          t.Groups.Trigger == "all",
+		ByChat:              map[string]access.Chat{},
 	}
 	for id, chat := range t.Chats {
 		o.ByChat[id] = access.Chat{
-			System: chat.SystemPrompt, AllowedTools: c.canonical(chat.AllowedTools), Trigger: chat.Trigger, Session: chat.Session, Approvers: ids(chat.Approvers),
+			System:            chat.SystemPrompt,
+			AllowedTools:      c.canonical(chat.AllowedTools),
+			Trigger:           chat.Trigger,
+			Session:           chat.Session,
+			Approvers:         ids(chat.Approvers),
 			ApprovalsRequired: chat.ApprovalsRequired,
 		}
 	}

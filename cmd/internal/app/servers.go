@@ -26,11 +26,25 @@ const mcpBucket = "mcp"
 func (c *Core) openServers() error {
 	m := c.cfg.MCP
 	o := mcp.Options{
-		Registry: c.registry, AllowedCommands: m.AllowedCommands, ChatCommands: m.ChatCommands, MaxDynamicServers: m.MaxDynamicServers, MaxDescriptionBytes: m.MaxDescriptionBytes,
-		MaxInstructionsBytes: m.MaxInstructionsBytes, OutputSchemaHintBytes: m.OutputSchemaHintBytes, ConnectAttempts: m.MaxConnectAttempts,
-		Backoff: time.Duration(m.StartupRetryBackoffMS) * time.Millisecond, LockToolList: m.LockToolList, EnvIsolation: m.DefaultEnvIsolation,
-		Elicitation: m.ElicitationEnabled, ElicitationTimeout: time.Duration(m.ElicitationTimeout) * time.Second, ElicitationQueue: m.ElicitationQueue,
-		Notify: c.serverNotice, Redact: c.redactor.String, Environ: os.Environ(), WorkDir: filepath.Join(c.dir, "mcp"), Version: c.opts.Version,
+		Registry:              c.registry,
+		AllowedCommands:       m.AllowedCommands,
+		ChatCommands:          m.ChatCommands,
+		MaxDynamicServers:     m.MaxDynamicServers,
+		MaxDescriptionBytes:   m.MaxDescriptionBytes,
+		MaxInstructionsBytes:  m.MaxInstructionsBytes,
+		OutputSchemaHintBytes: m.OutputSchemaHintBytes,
+		ConnectAttempts:       m.MaxConnectAttempts,
+		Backoff:               time.Duration(m.StartupRetryBackoffMS) * time.Millisecond,
+		LockToolList:          m.LockToolList,
+		EnvIsolation:          m.DefaultEnvIsolation,
+		Elicitation:           m.ElicitationEnabled,
+		ElicitationTimeout:    time.Duration(m.ElicitationTimeout) * time.Second,
+		ElicitationQueue:      m.ElicitationQueue,
+		Notify:                c.serverNotice,
+		Redact:                c.redactor.String,
+		Environ:               os.Environ(),
+		WorkDir:               filepath.Join(c.dir, "mcp"),
+		Version:               c.opts.Version,
 		Roots: func(o tools.Origin) []string {
 			dir, err := c.kit.workspace(o)
 			if err != nil {
@@ -38,8 +52,11 @@ func (c *Core) openServers() error {
 			}
 			return []string{dir}
 		},
-		Resolver: c.opts.Internet.Resolver, CAs: c.opts.Internet.Roots, Dial: c.opts.Internet.Dial, Now: c.now,
-		Log: c.log.With().Str("component", "mcp").Logger(),
+		Resolver: c.opts.Internet.Resolver,
+		CAs:      c.opts.Internet.Roots,
+		Dial:     c.opts.Internet.Dial,
+		Now:      c.now,
+		Log:      c.log.With().Str("component", "mcp").Logger(),
 	}
 	if c.tracer != nil {
 		o.Header = c.tracer.Inject
@@ -58,12 +75,16 @@ func (c *Core) openServers() error {
 	}
 	if m.Sampling && c.provider != nil {
 		o.Sample = servers.Sampler{
-			Model: spend.NewModel("sample", c.provider), Approvals: c.approvals(), Payer: func(turn string) cost.Payer { return c.payer(turn) },
+			Model:     spend.NewModel("sample", c.provider),
+			Approvals: c.approvals(),
+			Payer:     func(turn string) cost.Payer { return c.payer(turn) },
 		}.Sample
 	}
 	o.Sandbox = mcp.Sandbox{
-		Helper: sandbox.Self, Off: c.cfg.Tools.Shell.Sandbox == shell.SandboxOff, Require: c.cfg.Tools.Shell.Sandbox == shell.SandboxRequired,
-		Deny: c.kit.denied,
+		Helper:  sandbox.Self,
+		Off:     c.cfg.Tools.Shell.Sandbox == shell.SandboxOff,
+		Require: c.cfg.Tools.Shell.Sandbox == shell.SandboxRequired,
+		Deny:    c.kit.denied,
 	}
 	if !c.kit.confined {
 		o.Sandbox.Level = c.kit.level.String() // what is missing
@@ -86,10 +107,25 @@ func (c *Core) openServers() error {
 // serverConfig converts an entry of [[mcp.servers]].
 func serverConfig(s config.MCPServer) mcp.Server {
 	out := mcp.Server{
-		ID: s.ID, Command: s.Command, Args: s.Args, Dir: s.Dir, Env: map[string]string{}, URL: s.URL, Headers: map[string]string{}, Timeout: time.Duration(s.Timeout) * time.Second,
-		Trust: guard.Trust(s.TrustLevel), Allowlist: s.ToolAllowlist, ExpectedTools: s.ExpectedTools, Elicitation: s.ElicitationEnabled, EnvIsolation: s.EnvIsolation,
-		Scope: mcp.Scope(s.Scope), Policy: guard.Policy{Allowed: s.Policy.AllowedTools, Denied: s.Policy.DeniedTools}, CallsPerMinute: s.Policy.RateLimit.MaxCallsPerMinute,
-		OAuth: s.OAuth.Enabled, Confine: s.Confine, Network: s.Network,
+		ID:             s.ID,
+		Command:        s.Command,
+		Args:           s.Args,
+		Dir:            s.Dir,
+		Env:            map[string]string{},
+		URL:            s.URL,
+		Headers:        map[string]string{},
+		Timeout:        time.Duration(s.Timeout) * time.Second,
+		Trust:          guard.Trust(s.TrustLevel),
+		Allowlist:      s.ToolAllowlist,
+		ExpectedTools:  s.ExpectedTools,
+		Elicitation:    s.ElicitationEnabled,
+		EnvIsolation:   s.EnvIsolation,
+		Scope:          mcp.Scope(s.Scope),
+		Policy:         guard.Policy{Allowed: s.Policy.AllowedTools, Denied: s.Policy.DeniedTools},
+		CallsPerMinute: s.Policy.RateLimit.MaxCallsPerMinute,
+		OAuth:          s.OAuth.Enabled,
+		Confine:        s.Confine,
+		Network:        s.Network,
 	}
 	if s.StartupTimeout != nil {
 		out.StartupTimeout = time.Duration(*s.StartupTimeout) * time.Second
@@ -127,7 +163,8 @@ func (c *Core) resyncing(ctx context.Context) error {
 			if report, err := c.catalog.Sync(ctx); err != nil && ctx.Err() == nil {
 				c.log.Warn().Err(err).Msg("index of tools not updated; tools are ranked by words")
 			} else if report.Added+report.Updated+report.Removed > 0 {
-				c.log.Debug().Int("added", report.Added).Int("updated", report.Updated).Int("removed", report.Removed).Msg("index of tools")
+				c.log.Debug().Int("added", report.Added).Int("updated", report.Updated).
+					Int("removed", report.Removed).Msg("index of tools")
 			}
 		}
 	}

@@ -73,7 +73,8 @@ type incoming struct {
 type presence struct {
 	reach func(ctx context.Context, place bot.Place, caller string) (bool, error)
 	gone  func(ctx context.Context, place bot.Place, person string) (bool, error) // who has left a group; nil = nobody
-	names func(ctx context.Context) map[string]string                             // of people, by caller id; nil = none are known
+	// of people, by caller id; nil = none are known
+	names func(ctx context.Context) map[string]string
 }
 
 // showing is how a channel shows what is not an answer.
@@ -127,8 +128,18 @@ func newService(c *Core, ch channel) (*service, error) {
 		files = ch.receive(files)
 	}
 	broker := approval.New(approval.Deps{
-		Store: store, Rights: servers.OnlyAdmins(ch.rights), Reach: ch.reach, Words: words, Now: c.now, Replies: ch.people != nil, Names: c.moves.Names, Blobs: c.stores.Blobs, Covers: c.book.Covers, Alive: c.book.Alive, Record: c.records.Settle,
-		Line: func(e approval.RuleEvent) []bot.Fact { return c.book.Line(e, c.records.Due) },
+		Store:   store,
+		Rights:  servers.OnlyAdmins(ch.rights),
+		Reach:   ch.reach,
+		Words:   words,
+		Now:     c.now,
+		Replies: ch.people != nil,
+		Names:   c.moves.Names,
+		Blobs:   c.stores.Blobs,
+		Covers:  c.book.Covers,
+		Alive:   c.book.Alive,
+		Record:  c.records.Settle,
+		Line:    func(e approval.RuleEvent) []bot.Fact { return c.book.Line(e, c.records.Due) },
 	}, c.cfg.Telegram.ApprovalTimeout)
 	s.broker = broker
 	decided := counted{broker, c}
@@ -152,8 +163,16 @@ func newService(c *Core, ch channel) (*service, error) {
 	s.features = s.listFeatures(store, questions, stops)
 	s.commands = command.New(s.features, command.Deps{Decides: ch.decides, Admins: ch.admins, Words: c.words()})
 	s.outbox = deliver.NewOutbox(deliver.Deps{
-		Store: store, Sender: ch.sender, Pacer: pacer, Words: words, Language: func(row *bot.Row) string { return row.Content.Language }, Now: c.now, Log: c.log.With().Str("component", "outbox").Logger(),
-		Observe: s.delivered, Probe: ch.probe, Again: broker.Again,
+		Store:    store,
+		Sender:   ch.sender,
+		Pacer:    pacer,
+		Words:    words,
+		Language: func(row *bot.Row) string { return row.Content.Language },
+		Now:      c.now,
+		Log:      c.log.With().Str("component", "outbox").Logger(),
+		Observe:  s.delivered,
+		Probe:    ch.probe,
+		Again:    broker.Again,
 	}, deliver.Options{Channel: ch.name, Bot: ch.bot, Shared: c.shared()})
 	chain := c.chain(broker)
 	if ch.nobody {
@@ -169,12 +188,46 @@ func newService(c *Core, ch channel) (*service, error) {
 	grace := cmp.Or(ch.grace, graceTurns)
 	offered := deliver.OfferingStore{Store: store, Outbox: s.outbox}
 	s.dispatcher = dispatch.New(dispatch.Parts{
-		Store: offered, Decoders: ch.decoders, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: s.meter, Commands: s.commands,
-		Approvals: questions, Explanations: broker, Buttons: dispatch.Buttons{Pressers: s.features.Pressers(), Below: s.features.Below, Stop: stops.Buttons}, Outbox: offered, Direct: deliver.PacedSender{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
-		Receiving: dispatch.Receiving{Workspace: c.dirs().ID, Attachments: files, Typing: c.typing(ch, pacer), Waits: c.waits(ch, pacer), Signs: signs, Memory: c.recalls(), Resumed: s.recap.Resumed, Schedule: s.scheduled()},
-		Observers: dispatch.Observers{Observe: s.observe, Trace: c.turnTrace()}, News: c.news.Read, Model: c.choices.Of,
+		Store:        offered,
+		Decoders:     ch.decoders,
+		Composer:     ch.composer,
+		Runner:       runner,
+		Guard:        ch.guard,
+		Meter:        s.meter,
+		Commands:     s.commands,
+		Approvals:    questions,
+		Explanations: broker,
+		Buttons:      dispatch.Buttons{Pressers: s.features.Pressers(), Below: s.features.Below, Stop: stops.Buttons},
+		Outbox:       offered,
+		Direct:       deliver.PacedSender{Sender: ch.sender, Pacer: pacer},
+		Operators:    ch.operators,
+		Progress:     c.progress(ch, pacer),
+		Words:        words,
+		Log:          c.log.With().Str("component", "dispatcher").Logger(),
+		Now:          c.now,
+		Receiving: dispatch.Receiving{
+			Workspace:   c.dirs().ID,
+			Attachments: files,
+			Typing:      c.typing(ch, pacer),
+			Waits:       c.waits(ch, pacer),
+			Signs:       signs,
+			Memory:      c.recalls(),
+			Resumed:     s.recap.Resumed,
+			Schedule:    s.scheduled(),
+		},
+		Observers: dispatch.Observers{Observe: s.observe, Trace: c.turnTrace()},
+		News:      c.news.Read,
+		Model:     c.choices.Of,
 	}, dispatch.Options{
-		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: footprint.TurnMemory(), Grace: grace, Merge: ch.merge, Busy: ch.busy, Shared: c.shared(),
+		Channel:     ch.name,
+		Bot:         ch.bot,
+		Owner:       c.owner,
+		Concurrency: c.cfg.Agent.Concurrency,
+		Memory:      footprint.TurnMemory(),
+		Grace:       grace,
+		Merge:       ch.merge,
+		Busy:        ch.busy,
+		Shared:      c.shared(),
 	})
 	return s, nil
 }
@@ -187,7 +240,9 @@ func (s *service) watchMoves() moves.Watched {
 	return moves.Watched{Store: undecided{c.stores.Bot, s.undecided}, Moved: func(ctx context.Context) {
 		s.moves.Relocate(ctx)
 		if err := s.features.FollowMoved(ctx); err != nil {
-			s.log.Error().Err(err).Msg("what is stored about a group that moved is not read; tried again within a second where processes share")
+			s.log.Error().Err(err).
+				Msg("what is stored about a group that moved is not read; tried again within a second where " +
+					"processes share")
 		}
 	}}
 }
@@ -200,7 +255,14 @@ func (c *Core) progress(ch channel, pacer bot.Pacer) func(turn.Watched) turn.Pro
 	return func(w turn.Watched) turn.Progress {
 		return deliver.NewProgress(
 			deliver.ProgressDeps{Live: ch.live, Pacer: pacer, Words: c.words(), Now: c.now},
-			deliver.Spec{Place: w.Place, Draft: w.Draft, Language: w.Language, Placeholder: w.Placeholder, Buttons: w.Buttons, Gone: w.Gone},
+			deliver.Spec{
+				Place:       w.Place,
+				Draft:       w.Draft,
+				Language:    w.Language,
+				Placeholder: w.Placeholder,
+				Buttons:     w.Buttons,
+				Gone:        w.Gone,
+			},
 			deliver.ProgressOptions{Interval: time.Duration(c.cfg.Telegram.StreamIntervalMS) * time.Millisecond},
 		)
 	}
@@ -209,9 +271,20 @@ func (c *Core) progress(ch channel, pacer bot.Pacer) func(turn.Watched) turn.Pro
 func (s *service) about() command.About {
 	c := s.core
 	return command.About{
-		Model: c.modelLineOf, Sandbox: c.kit.level, Embedded: c.redis.Embedded(), Engine: c.database(), Version: c.opts.Version, Started: c.started,
-		Servers: c.connected, Filters: c.filtered.sum, Redis: c.counting, Processes: c.living.Names, Unset: c.unset,
-		Aside: c.models.SetAside, Fenced: c.fencedFor, Previews: c.previewing,
+		Model:     c.modelLineOf,
+		Sandbox:   c.kit.level,
+		Embedded:  c.redis.Embedded(),
+		Engine:    c.database(),
+		Version:   c.opts.Version,
+		Started:   c.started,
+		Servers:   c.connected,
+		Filters:   c.filtered.sum,
+		Redis:     c.counting,
+		Processes: c.living.Names,
+		Unset:     c.unset,
+		Aside:     c.models.SetAside,
+		Fenced:    c.fencedFor,
+		Previews:  c.previewing,
 		Tools: func(place bot.Place) []string {
 			var names []string
 			for _, d := range c.usable(tools.Origin{}, tools.Only(s.ch.guard.Rules(place).Allowed)) {

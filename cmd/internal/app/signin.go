@@ -40,7 +40,13 @@ func (c *Core) openSignIns(o *mcp.Options) (*servers.SignIns, error) {
 
 func signinConfig(s config.MCPServer, files *oauth.Files, o *mcp.Options) oauth.Server {
 	out := oauth.Server{
-		ID: s.ID, URL: s.URL, Trusted: s.TrustLevel == "trusted", Scopes: s.OAuth.Scopes, CallbackPort: s.OAuth.CallbackPort, ClientName: s.OAuth.ClientName, ClientID: s.OAuth.ClientID,
+		ID:           s.ID,
+		URL:          s.URL,
+		Trusted:      s.TrustLevel == "trusted",
+		Scopes:       s.OAuth.Scopes,
+		CallbackPort: s.OAuth.CallbackPort,
+		ClientName:   s.OAuth.ClientName,
+		ClientID:     s.OAuth.ClientID,
 		ClientSecret: oauth.Secret(s.OAuth.ClientSecret.Reveal()),
 	}
 	out.Transport = o.Transport(out.Named())
@@ -52,7 +58,9 @@ func signinConfig(s config.MCPServer, files *oauth.Files, o *mcp.Options) oauth.
 
 // SignIn signs in to a configured server at the terminal: show receives the link, and pasted returns the address that
 // the browser was redirected to, if it cannot reach this machine.
-func (b *Bench) SignIn(ctx context.Context, id string, show func(link string) error, pasted func(ctx context.Context) (string, error)) error {
+func (b *Bench) SignIn(
+	ctx context.Context, id string, show func(link string) error, pasted func(ctx context.Context) (string, error),
+) error {
 	in := b.core.signIns
 	if in == nil || !in.Wanted(id) {
 		return errors.Join(config.ErrInvalid, errors.New("the server "+id+" is not configured with oauth.enabled"))

@@ -27,7 +27,11 @@ func (c *Core) skillTools(*kit) ([]tools.Tool, error) {
 	if len(roots) == 0 {
 		return nil, nil
 	}
-	c.library = skill.NewLibrary(skill.Options{Roots: roots, Allows: c.allowsSkill, Log: c.log.With().Str("component", "skills").Logger()})
+	c.library = skill.NewLibrary(skill.Options{
+		Roots:  roots,
+		Allows: c.allowsSkill,
+		Log:    c.log.With().Str("component", "skills").Logger(),
+	})
 	c.library.Sync()
 	tool, err := c.library.Tool()
 	if err != nil {

@@ -120,8 +120,8 @@ func (c *Core) filters() tools.Middleware {
 	}})
 }
 
-// overflowThreshold is how many characters of an output a model gets at most: tools.overflow.threshold, or what a fifth of
-// a small window holds.
+// overflowThreshold is how many characters of an output a model gets at most: tools.overflow.threshold, or what a
+// fifth of a small window holds.
 func (c *Core) overflowThreshold() int {
 	const share, perToken, least = 0.20, 3.5, 1000
 	return min(c.cfg.Tools.Overflow.Threshold, max(int(float64(c.cfg.Agent.ContextBudgetTokens)*share*perToken), least))
@@ -131,8 +131,11 @@ func (c *Core) overflowThreshold() int {
 func (c *Core) openOverflow(s *stages) error {
 	o := c.cfg.Tools.Overflow
 	options := overflow.Options{
-		Threshold: c.overflowThreshold(), Retention: time.Duration(o.RetentionDays) * 24 * time.Hour, MaxBytes: o.MaxOverflowBytes, Now: c.now,
-		Log: c.log.With().Str("component", "overflow").Logger(),
+		Threshold: c.overflowThreshold(),
+		Retention: time.Duration(o.RetentionDays) * 24 * time.Hour,
+		MaxBytes:  o.MaxOverflowBytes,
+		Now:       c.now,
+		Log:       c.log.With().Str("component", "overflow").Logger(),
 	}
 	if c.stores != nil {
 		options.Store = c.stores.Overflow
@@ -157,7 +160,12 @@ func (c *Core) openOverflow(s *stages) error {
 // nothing is shown rather than a secret.
 func (c *Core) shapeBackground(ctx context.Context, call *tools.Call, result *tools.Result) string {
 	handler := func(context.Context, *tools.Call) (*tools.Result, error) { return result, nil }
-	for _, stage := range []tools.Middleware{chain.NewRedact(c.redactor), c.stages.filter, c.stages.overflow, c.stages.warn} {
+	for _, stage := range []tools.Middleware{
+		chain.NewRedact(c.redactor),
+		c.stages.filter,
+		c.stages.overflow,
+		c.stages.warn,
+	} {
 		if stage != nil {
 			handler = stage(handler)
 		}
@@ -178,8 +186,13 @@ func (c *Core) quotas() tools.Middleware {
 	}
 	if u := c.cfg.Tools.Utility; u.Enabled {
 		list = append(list, chain.NewUtility(chain.UtilityOptions{
-			Threshold: u.Threshold, GainWeight: u.GainWeight, CostWeight: u.CostWeight, RedundancyWeight: u.RedundancyWeight, UncertaintyBonus: u.UncertaintyBonus,
-			ExemptTools: c.canonical(u.ExemptTools), HighGainTools: c.canonical(u.HighGainTools),
+			Threshold:        u.Threshold,
+			GainWeight:       u.GainWeight,
+			CostWeight:       u.CostWeight,
+			RedundancyWeight: u.RedundancyWeight,
+			UncertaintyBonus: u.UncertaintyBonus,
+			ExemptTools:      c.canonical(u.ExemptTools),
+			HighGainTools:    c.canonical(u.HighGainTools),
 			Seen: func(call *tools.Call) chain.UtilityHistory {
 				past := make([]chain.PastCall, len(call.Earlier))
 				for i, e := range call.Earlier {
@@ -216,7 +229,9 @@ func (c *Core) caching() *cache.Cache {
 	if c.redis != nil {
 		o.Store = c.redis.Cache()
 		if c.stores != nil && !c.redis.Embedded() {
-			o.Notes = facts.Notes{Bucket: facts.Bucket{Name: staleBucket, Store: c.stores.Bot, Now: c.now, For: staleFor}}
+			o.Notes = facts.Notes{
+				Bucket: facts.Bucket{Name: staleBucket, Store: c.stores.Bot, Now: c.now, For: staleFor},
+			}
 		}
 	} else {
 		o.Store = cache.NewMemory(c.now)
@@ -240,8 +255,11 @@ func conversationOf(session string, began int64) string {
 func (c *Core) retries() tools.Middleware {
 	r := c.cfg.Tools.Retry
 	o := chain.RetryOptions{
-		Max: r.MaxAttempts, Base: time.Duration(r.BaseMS) * time.Millisecond, Cap: time.Duration(r.MaxMS) * time.Millisecond,
-		Budget: time.Duration(r.BudgetSecs) * time.Second, Now: c.now,
+		Max:    r.MaxAttempts,
+		Base:   time.Duration(r.BaseMS) * time.Millisecond,
+		Cap:    time.Duration(r.MaxMS) * time.Millisecond,
+		Budget: time.Duration(r.BudgetSecs) * time.Second,
+		Now:    c.now,
 		Observe: func(tool string, n int, _ bool) {
 			for range n {
 				c.metrics.Retried(tool)
@@ -265,7 +283,10 @@ func (c *Core) decoding() (decode.Options, error) {
 			return o, err
 		}
 		o.Reformat = reformat.New(reformat.Options{
-			Model: model, Timeout: time.Duration(c.cfg.Tools.Retry.BudgetSecs) * time.Second, Redact: c.redactor.String, Now: c.now,
+			Model:   model,
+			Timeout: time.Duration(c.cfg.Tools.Retry.BudgetSecs) * time.Second,
+			Redact:  c.redactor.String,
+			Now:     c.now,
 		})
 	}
 	return o, nil
@@ -274,7 +295,12 @@ func (c *Core) decoding() (decode.Options, error) {
 // shape adds the stages to the options of a chain.
 func (s *stages) shape(o *chain.Options) {
 	o.Warn = s.warn
-	o.Decode, o.Quota, o.Mark, o.Overflow, o.Filter, o.Retry = s.decode, s.quota, s.marker.Middleware, s.overflow, s.filter, s.retry
+	o.Decode = s.decode
+	o.Quota = s.quota
+	o.Mark = s.marker.Middleware
+	o.Overflow = s.overflow
+	o.Filter = s.filter
+	o.Retry = s.retry
 	if s.cache != nil {
 		o.Cache = s.cache.Middleware
 	}

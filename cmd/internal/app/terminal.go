@@ -123,7 +123,17 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		_, _ = fmt.Fprintln(chat.Err, "zephbot: "+moved) // no harm if nobody reads it
 	}
 	o := terminal.Options{
-		In: chat.In, Out: chat.Out, Err: chat.Err, JSON: chat.JSON, Ask: chat.Ask, Screen: chat.Screen, Chat: terminal.NewName(), Language: chat.Language, Choices: texts.Words{}.Terminal(chat.Language).Choices, Flush: chat.Flush, Now: opts.Now,
+		In:       chat.In,
+		Out:      chat.Out,
+		Err:      chat.Err,
+		JSON:     chat.JSON,
+		Ask:      chat.Ask,
+		Screen:   chat.Screen,
+		Chat:     terminal.NewName(),
+		Language: chat.Language,
+		Choices:  texts.Words{}.Terminal(chat.Language).Choices,
+		Flush:    chat.Flush,
+		Now:      opts.Now,
 	}
 	if chat.Once != "" {
 		o.Chat = terminal.OnceName()
@@ -143,8 +153,16 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		return err
 	}
 	s.service, err = newService(s.core, channel{
-		owned: true,
-		name:  terminal.Name, bot: terminal.BotID, decoders: map[bot.Source]bot.Decoder{bot.FromTerminal: bot.MessageDecoder{}}, composer: s.person, sender: opened{s.person, s.core.stores.Blobs}, showing: showing{watch: s.person.Watch}, guard: s.person, grace: graceTerminal, once: chat.Once != "",
+		owned:    true,
+		name:     terminal.Name,
+		bot:      terminal.BotID,
+		decoders: map[bot.Source]bot.Decoder{bot.FromTerminal: bot.MessageDecoder{}},
+		composer: s.person,
+		sender:   opened{s.person, s.core.stores.Blobs},
+		showing:  showing{watch: s.person.Watch},
+		guard:    s.person,
+		grace:    graceTerminal,
+		once:     chat.Once != "",
 		rights: func(context.Context, bot.Place, string) (approval.Rights, error) {
 			return approval.Rights{Required: 1, Requester: chat.Ask}, nil
 		},

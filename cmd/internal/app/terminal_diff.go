@@ -84,7 +84,11 @@ func (c *Core) proposed(ctx context.Context, press string) []terminal.Change {
 	}
 	q := body.Question
 	change, ok := c.previewed(ctx, &tools.Call{
-		ID: q.Call, Tool: q.Tool, Def: tools.Definition{Name: q.Tool}, Args: json.RawMessage(q.Args), Trail: &tools.Trail{},
+		ID:     q.Call,
+		Tool:   q.Tool,
+		Def:    tools.Definition{Name: q.Tool},
+		Args:   json.RawMessage(q.Args),
+		Trail:  &tools.Trail{},
 		Origin: tools.Origin{Channel: a.Place.Channel, Session: string(a.Session), Turn: a.Turn, Caller: a.Caller},
 	})
 	if !ok {

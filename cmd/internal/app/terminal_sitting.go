@@ -39,7 +39,10 @@ type sitting struct {
 func (s *sitting) face(o terminal.Options, opts Options) *terminal.Rich {
 	words := texts.Words{}
 	return terminal.NewRich(o, terminal.RichOptions{
-		Open: s.chat.Face.Open, Aside: s.chat.Face.Aside, Painter: paint.Painter{Colour: s.chat.Face.Colour}, Words: words.Terminal(o.Language),
+		Open:    s.chat.Face.Open,
+		Aside:   s.chat.Face.Aside,
+		Painter: paint.Painter{Colour: s.chat.Face.Colour},
+		Words:   words.Terminal(o.Language),
 		Doing: func(does act.Verb, show string, done, total int, took time.Duration) string {
 			return words.Line(o.Language, does, show, done, total, took)
 		},
@@ -134,9 +137,13 @@ func (s *sitting) choose(ctx context.Context, list *terminal.Conversations) erro
 	}
 	found = found[:min(len(found), talkListed)]
 	words := texts.Words{}
-	lines := terminal.Choices(found, s.core.now(), func(d time.Duration) string { return words.Duration(s.chat.Language, d) })
+	lines := terminal.Choices(found, s.core.now(), func(d time.Duration) string {
+		return words.Duration(s.chat.Language, d)
+	})
 	if s.rich == nil {
-		return fmt.Errorf("%w: --resume needs the name of a conversation here:\n%s", config.ErrInvalid, strings.Join(lines, "\n"))
+		return fmt.Errorf(
+			"%w: --resume needs the name of a conversation here:\n%s", config.ErrInvalid, strings.Join(lines, "\n"),
+		)
 	}
 	s.rich.Choose(words.Terminal(s.chat.Language).Which, lines, func(ctx context.Context, choice int) {
 		if choice >= 0 {
@@ -169,7 +176,8 @@ func (s *sitting) accept(list *terminal.Conversations) terminal.Accept {
 			if err != nil || msg.Kind != bot.Text || msg.Command != "" {
 				continue
 			}
-			if err := list.Note(ctx, msg.Place.Chat, msg.Text, s.core.now()); err != nil && !errors.Is(err, context.Canceled) {
+			if err := list.Note(ctx, msg.Place.Chat, msg.Text, s.core.now()); err != nil &&
+				!errors.Is(err, context.Canceled) {
 				s.core.log.Warn().Err(err).Msg("the conversation is not listed")
 			}
 		}

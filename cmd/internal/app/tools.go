@@ -52,9 +52,9 @@ func OpenBench(opts Options) (*Bench, error) {
 	return b, nil
 }
 
-// OpenTrial builds what a start builds in a temporary directory: to see whether that is possible, or what tools and servers
-// there are. It writes no log. A running service does not notice it. With an error, the Bench may be there all the same, to
-// be closed.
+// OpenTrial builds what a start builds in a temporary directory: to see whether that is possible, or what tools
+// and servers there are. It writes no log. A running service does not notice it. With an error, the Bench may be
+// there all the same, to be closed.
 func OpenTrial(ctx context.Context, opts Options) (*Bench, error) {
 	home, err := os.MkdirTemp("", "zephbot-trial-")
 	if err != nil {
@@ -89,7 +89,14 @@ func (b *Bench) open(ctx context.Context) error {
 		return nil
 	}
 	for _, path := range layout.ToolsLogs(c.dir) {
-		c.audit, err = audit.New(audit.Options{Path: path, Redactor: c.redactor, Now: c.now, ID: c.owner, Log: c.log, Rotation: c.rotation()})
+		c.audit, err = audit.New(audit.Options{
+			Path:     path,
+			Redactor: c.redactor,
+			Now:      c.now,
+			ID:       c.owner,
+			Log:      c.log,
+			Rotation: c.rotation(),
+		})
 		if err == nil {
 			return nil
 		}
@@ -218,8 +225,8 @@ func (b *Bench) Check(ctx context.Context, o CallOptions) (Decision, error) {
 	return d, err
 }
 
-// unasked makes a chain that tells what the rules say of a call: it asks neither a person nor the model that judges, which
-// somebody would have to pay for.
+// unasked makes a chain that tells what the rules say of a call: it asks neither a person nor the model that judges,
+// which somebody would have to pay for.
 func (c *Core) unasked() rulebook.Chain {
 	o := c.chainOptions(nil)
 	o.Judge = nil

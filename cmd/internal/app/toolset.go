@@ -24,13 +24,13 @@ import (
 // toolPackage is a package with tools of our own.
 type toolPackage struct {
 	says func() []act.Tool // what the tools say of themselves
-	// build makes the tools that the configuration asks for. nil = they belong to a part that is built later and registers
-	// them. The order of the list is that in which tools are shown.
+	// build makes the tools that the configuration asks for. nil = they belong to a part that is built later and
+	// registers them. The order of the list is that in which tools are shown.
 	build func(c *Core, k *kit) ([]tools.Tool, error)
 }
 
-// toolPackages is the one list of tools. The registry, the rules, other names of tools, and the names that a configuration
-// may use follow from it.
+// toolPackages is the one list of tools. The registry, the rules, other names of tools, and the names that a
+// configuration may use follow from it.
 func toolPackages() []toolPackage {
 	return []toolPackage{
 		{shell.Says, (*Core).shell},

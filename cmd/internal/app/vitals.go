@@ -22,7 +22,12 @@ func (c *Core) counters() {
 		return truth(c.redis.Health().State == redis.Fine)
 	})
 	c.metrics.Collect([]metrics.Family{
-		{Name: "redis_requests_total", Help: "Operations on the Redis server by result: ok, error.", Label: "result", Total: true},
+		{
+			Name:  "redis_requests_total",
+			Help:  "Operations on the Redis server by result: ok, error.",
+			Label: "result",
+			Total: true,
+		},
 	}, func(emit metrics.Emit) {
 		calls := c.redis.Calls()
 		emit("redis_requests_total", "ok", float64(calls.OK))
@@ -41,12 +46,18 @@ func truth(yes bool) float64 {
 func (c *Core) vitals(ch channel) {
 	families := []metrics.Family{
 		{Name: "ready", Help: "1 when the service can do its job, as /readyz says, else 0."},
-		{Name: "turns_open", Help: "Turns that are not over, in all processes, by state: running, parked (a person is asked), waiting (the model is away).", Label: "state"},
+		{Name: "turns_open", Help: "Turns that are not over, in all processes, by state: running, parked (a person " +
+			"is asked), waiting (the model is away).", Label: "state"},
 		{Name: "inbox_waiting", Help: "Messages that wait for a turn, in all processes."},
-		{Name: "outbox_rows", Help: "Messages to people that are not sent, in all processes: open, unknown (may not have arrived, and nobody was told).", Label: "state"},
+		{Name: "outbox_rows", Help: "Messages to people that are not sent, in all processes: open, unknown (may not " +
+			"have arrived, and nobody was told).", Label: "state"},
 		{Name: "dead_letters", Help: "Updates that were given up."},
 		{Name: "audit_due", Help: "Lines that are not in the audit log yet, in all processes."},
-		{Name: "audit_failures_total", Help: "Lines that could not be written to the audit log by this process.", Total: true},
+		{
+			Name:  "audit_failures_total",
+			Help:  "Lines that could not be written to the audit log by this process.",
+			Total: true,
+		},
 		{Name: "database_bytes", Help: "Size of the database by part: data; wal (SQLite only).", Label: "part"},
 		{Name: "blob_bytes", Help: "Size of the stored files, which retention.max_blob_bytes limits."},
 		{Name: "disk_free_bytes", Help: "Free space for data_dir."},
@@ -54,8 +65,16 @@ func (c *Core) vitals(ch channel) {
 	pooled := c.database() == postgresName
 	if pooled {
 		families = append(families,
-			metrics.Family{Name: "database_connections", Help: "Connections of this process to the database: used, idle, most (the limit).", Label: "state"},
-			metrics.Family{Name: "database_connection_waits_total", Help: "How often no connection was free.", Total: true})
+			metrics.Family{
+				Name:  "database_connections",
+				Help:  "Connections of this process to the database: used, idle, most (the limit).",
+				Label: "state",
+			},
+			metrics.Family{
+				Name:  "database_connection_waits_total",
+				Help:  "How often no connection was free.",
+				Total: true,
+			})
 	}
 	c.metrics.Collect(families, func(emit metrics.Emit) {
 		ctx, cancel := context.WithTimeout(context.Background(), vitalsWithin)

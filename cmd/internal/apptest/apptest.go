@@ -3,17 +3,17 @@
 //
 // A scenario is a txtar file with the parts config (TOML, added to a base that admits the people below), model (see
 // package llmtest) and chat; further parts are configurations for "restart with NAME", a file filters.toml beside the
-// configuration, files of skills, named skills/…, also beside the configuration, meaning (a provider of embeddings that knows these groups of words,
-// a group a line, as words that mean the same), and web pages, named by their address: https://… of example.com or a host right below it; every other
-// address is a 404. $overflow in the arguments of the model's call is the newest overflow:… that it was shown. A
-// scenario in which a line of the model's script is never reached fails: it proves less than it promises. {300×text} in
-// model, chat, filters.toml and pages stands for 300 times that text. People: ann (1001, admin), ben (1002), cy (1003,
-// German) and dora (1004, a stranger). Chats: a private one each, by the person's name; team, a group with ann, ben and
-// cy; forum, a supergroup with the topics General and 7; foreign, a group that is not on the list; board, a group that is not on the list
-// either and that the bot is an admin of; away, a group that the bot
-// is not in, where everybody can mention it; shop, the chat of ben's business account with dora, once it is connected. The shell runs
-// without the kernel sandbox unless the scenario says otherwise, so that what asks does not depend on the machine.
-// Lines of chat:
+// configuration, files of skills, named skills/…, also beside the configuration, meaning (a provider of embeddings that
+// knows these groups of words, a group a line, as words that mean the same), and web pages, named by their address:
+// https://… of example.com or a host right below it; every other address is a 404. $overflow in the arguments of the
+// model's call is the newest overflow:… that it was shown. A scenario in which a line of the model's script is never
+// reached fails: it proves less than it promises. {300×text} in model, chat, filters.toml and pages stands for 300
+// times that text. People: ann (1001, admin), ben (1002), cy (1003, German) and dora (1004, a stranger). Chats: a
+// private one each, by the person's name; team, a group with ann, ben and cy; forum, a supergroup with the topics
+// General and 7; foreign, a group that is not on the list; board, a group that is not on the list either and that the
+// bot is an admin of; away, a group that the bot is not in, where everybody can mention it; shop, the chat of ben's
+// business account with dora, once it is connected. The shell runs without the kernel sandbox unless the scenario says
+// otherwise, so that what asks does not depend on the machine. Lines of chat:
 //
 //	ann: text                   she writes in her private chat ("\n" is a line break); ann@team, ann@forum/7 elsewhere; anon@team: an anonymous admin,
 //	                            channel@team: somebody in the name of a channel
@@ -168,7 +168,8 @@ func (s *scene) open(t *testing.T, archive *txtar.Archive) {
 		parts[f.Name] = string(f.Data)
 	}
 	for name, text := range parts {
-		if name == "model" || name == "chat" || name == rulesFile || strings.HasPrefix(name, scheme) || strings.HasPrefix(name, skillsDir) {
+		if name == "model" || name == "chat" || name == rulesFile ||
+			strings.HasPrefix(name, scheme) || strings.HasPrefix(name, skillsDir) {
 			parts[name] = expand(text)
 		}
 	}
@@ -203,7 +204,9 @@ func (s *scene) judgeTools() {
 				d, _ := dialect.Named(name)
 				_, sent, _ := toolschema.Tool(tool.Description, tool.Schema, &d.Schema)
 				if faults := schematest.Faults(sent, &d.Schema); len(faults) > 0 {
-					s.t.Errorf("a server (%q) would refuse all tools because of the schema of %s: %v", name, tool.Name, faults)
+					s.t.Errorf(
+						"a server (%q) would refuse all tools because of the schema of %s: %v", name, tool.Name, faults,
+					)
 				}
 			}
 		}
@@ -226,7 +229,10 @@ func (s *scene) judge() {
 		t.Errorf("a line of the log has a field twice: %s", line)
 	}
 	if rest := s.unused(); len(rest) > 0 {
-		t.Errorf("the chat ends before the model has said all of its script: what these lines promise is not shown\n  %s", strings.Join(rest, "\n  "))
+		t.Errorf(
+			"the chat ends before the model has said all of its script: what these lines promise is not shown\n  %s",
+			strings.Join(rest, "\n  "),
+		)
 	}
 }
 
@@ -247,8 +253,8 @@ type clock struct {
 	extra time.Duration
 }
 
-// newClock returns the clock of a scenario. Shortly before midnight it shows the next day: what counts for today must not
-// end while the scenario runs.
+// newClock returns the clock of a scenario. Shortly before midnight it shows the next day: what counts for today must
+// not end while the scenario runs.
 func newClock() *clock {
 	const longest = 5 * time.Minute // more than a scenario takes
 	now := time.Now().UTC()
@@ -379,12 +385,38 @@ func (s *scene) stage() {
 		s.fake.AddPrivate(u.ID)
 	}
 	s.fake.AddGroup(telegramtest.Group{ID: team, Title: "Team", Members: []int64{ann, ben, cy}, Admins: []int64{ann}})
-	s.fake.AddGroup(telegramtest.Group{ID: foreign, Title: "Foreign", Members: []int64{ann, dora}, Admins: []int64{dora}, NoBot: true})
-	s.fake.AddGroup(telegramtest.Group{ID: board, Title: "Board", Members: []int64{ann, ben, cy}, Admins: []int64{ann, s.fake.BotID()}})
+	s.fake.AddGroup(telegramtest.Group{
+		ID:      foreign,
+		Title:   "Foreign",
+		Members: []int64{ann, dora},
+		Admins:  []int64{dora},
+		NoBot:   true,
+	})
+	s.fake.AddGroup(telegramtest.Group{
+		ID:      board,
+		Title:   "Board",
+		Members: []int64{ann, ben, cy},
+		Admins:  []int64{ann, s.fake.BotID()},
+	})
 	s.fake.AddGroup(telegramtest.Group{ID: out, Title: "Away", Members: []int64{ann, ben, cy, dora}, NoBot: true})
 	s.fake.AddGroup(telegramtest.Group{
-		ID: forum, Title: "Forum", Forum: true, Topics: []telegramtest.Topic{{ID: 7, Name: "Deploys"}}, Members: []int64{ann, ben, cy}, Admins: []int64{ann},
+		ID:      forum,
+		Title:   "Forum",
+		Forum:   true,
+		Topics:  []telegramtest.Topic{{ID: 7, Name: "Deploys"}},
+		Members: []int64{ann, ben, cy},
+		Admins:  []int64{ann},
 	})
-	s.chats = map[string]int64{"ann": ann, "ben": ben, "cy": cy, "dora": dora, "team": team, "forum": forum, "foreign": foreign, "away": out, "board": board}
+	s.chats = map[string]int64{
+		"ann":     ann,
+		"ben":     ben,
+		"cy":      cy,
+		"dora":    dora,
+		"team":    team,
+		"forum":   forum,
+		"foreign": foreign,
+		"away":    out,
+		"board":   board,
+	}
 	s.press, s.first = map[string]string{}, map[int64]int64{}
 }

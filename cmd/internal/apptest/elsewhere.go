@@ -63,7 +63,9 @@ func (s *scene) patience() time.Duration {
 }
 
 // looks are the verbs of lines that only look at what was said.
-var looks = regexp.MustCompile(`^(to|looks|attached|buttons|card|draft|growing|silent)@|^(toast|never|no|audit|log|file|hit|until)\b`)
+var looks = regexp.MustCompile(
+	`^(to|looks|attached|buttons|card|draft|growing|silent)@|^(toast|never|no|audit|log|file|hit|until)\b`,
+)
 
 // act plays a line as far as it does something.
 func (s *scene) act(line string) error {
@@ -139,7 +141,9 @@ func ours(line, scripted string) string {
 
 // letters are the words of a text without everything that formatting adds or takes away.
 func letters(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), " ")
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}), " ")
 }
 
 // utterance is a text that people read, by lines: all of it, and without what is code.

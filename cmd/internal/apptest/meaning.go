@@ -87,11 +87,14 @@ func (m meaning) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	// An error is of a caller that has gone.
-	_ = json.NewEncoder(w).Encode(map[string]any{"data": list, "usage": map[string]int{"prompt_tokens": len(list), "total_tokens": len(list)}})
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"data":  list,
+		"usage": map[string]int{"prompt_tokens": len(list), "total_tokens": len(list)},
+	})
 }
 
-// module copies a module that this project depends on into a directory of a person's workspace, as it was published, but for
-// its tests, which are most of it.
+// module copies a module that this project depends on into a directory of a person's workspace, as it was published,
+// but for its tests, which are most of it.
 func (s *scene) module(words []string) error {
 	if len(words) != 4 {
 		return errors.New("module PERSON DIRECTORY MODULE")

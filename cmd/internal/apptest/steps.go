@@ -17,7 +17,9 @@ import (
 )
 
 var (
-	saysLine     = regexp.MustCompile(`^(ann|ben|cy|dora|anon|channel)(?:@([a-z]+)(?:/(\d+))?)?(?: re (\d+)(?: "(.*?)")?)?: (.*)$`)
+	saysLine = regexp.MustCompile(
+		`^(ann|ben|cy|dora|anon|channel)(?:@([a-z]+)(?:/(\d+))?)?(?: re (\d+)(?: "(.*?)")?)?: (.*)$`,
+	)
 	sendsLine    = regexp.MustCompile(`^(ann|ben|cy|dora)(?:@([a-z]+)(?:/(\d+))?)? sends (\w+): ?(.*)$`)
 	nameOf       = regexp.MustCompile(`\$(\d)@([a-z]+)`)
 	orSend       = regexp.MustCompile(`/approve ([a-z]+)`)
@@ -29,7 +31,9 @@ var (
 	pressLine    = regexp.MustCompile(`^press ([a-z+]+)@([a-z]+)(?: (\d+))? "(.*)"$`)
 	forgeLine    = regexp.MustCompile(`^forge (ann|ben|cy|dora)@([a-z]+) (\d+) (.*)$`)
 	toastLine    = regexp.MustCompile(`^toast (ann|ben|cy|dora): (.*)$`)
-	fileLine     = regexp.MustCompile(`^(file|put|stray|no file) (ann|ben|cy|dora)(?:@([a-z]+))? ((?:\S| \()+?)(?:: (.*))?$`)
+	fileLine     = regexp.MustCompile(
+		`^(file|put|stray|no file) (ann|ben|cy|dora)(?:@([a-z]+))? ((?:\S| \()+?)(?:: (.*))?$`,
+	)
 )
 
 // names replaces the names of questions: $2@ben is the second one of that chat.
@@ -75,7 +79,12 @@ func (s *scene) do(line string) error {
 		return err
 	}
 	if m := saysLine.FindStringSubmatch(line); m != nil {
-		return s.say(m[1], m[2], telegramtest.Message{Text: plain(m[6]), Thread: number(m[3]), ReplyTo: number(m[4]), Quote: m[5]})
+		return s.say(m[1], m[2], telegramtest.Message{
+			Text:    plain(m[6]),
+			Thread:  number(m[3]),
+			ReplyTo: number(m[4]),
+			Quote:   m[5],
+		})
 	}
 	if m := untilLine.FindStringSubmatch(line); m != nil {
 		return s.until(m[1], m[2], plain(m[3]))
@@ -84,7 +93,10 @@ func (s *scene) do(line string) error {
 		return s.sends(m[1], m[2], m[4], plain(m[5]), number(m[3]))
 	}
 	if m := forwardsLine.FindStringSubmatch(line); m != nil {
-		return s.say(m[1], m[2], telegramtest.Message{Text: plain(m[3]), ForwardOrigin: telegramtest.Hidden("Somebody")})
+		return s.say(m[1], m[2], telegramtest.Message{
+			Text:          plain(m[3]),
+			ForwardOrigin: telegramtest.Hidden("Somebody"),
+		})
 	}
 	if m := editsLine.FindStringSubmatch(line); m != nil {
 		_, err := s.fake.EditText(s.chats[m[1]], s.place(m[1], m[2]), number(m[3]), plain(m[4]))
@@ -141,7 +153,9 @@ func (s *scene) say(person, chat string, msg telegramtest.Message) error {
 	case person == "anon":
 		said.MessageID, said.UpdateID = s.fake.AnonymousSay(s.chats[chat], msg)
 	case person == "channel":
-		said.MessageID, said.UpdateID = s.fake.ChannelSay(s.chats[chat], telegramtest.Group{ID: news, Title: "News"}, msg)
+		said.MessageID, said.UpdateID = s.fake.ChannelSay(
+			s.chats[chat], telegramtest.Group{ID: news, Title: "News"}, msg,
+		)
 	default:
 		said, err = s.fake.Post(s.chats[person], s.place(person, chat), msg)
 	}
@@ -362,7 +376,10 @@ func (s *scene) dump() string {
 		if c.Method == "getUpdates" {
 			fmt.Fprintf(&b, "  %3d getUpdates: %d %s, %d updates\n", c.N, c.Status, c.Error, c.Returned)
 		} else {
-			fmt.Fprintf(&b, "  %3d %s chat %d message %d: %d %s %s\n", c.N, c.Method, c.Chat, c.Message, c.Status, c.Fault, c.Error)
+			fmt.Fprintf(
+				&b, "  %3d %s chat %d message %d: %d %s %s\n",
+				c.N, c.Method, c.Chat, c.Message, c.Status, c.Fault, c.Error,
+			)
 		}
 	}
 	requests := s.model.Requests()

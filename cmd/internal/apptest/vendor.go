@@ -15,8 +15,8 @@ import (
 type Vendor struct {
 	Name  string // as in vendortest
 	Model string // "" = the vendor's first one
-	// Preset configures the service with the vendor's preset; else it knows only the address, the key and the model, and
-	// finds out the rest.
+	// Preset configures the service with the vendor's preset; else it knows only the address, the key and the
+	// model, and finds out the rest.
 	Preset bool
 }
 
@@ -82,7 +82,9 @@ func RefusedAgain(server *vendortest.Server) []string {
 		}
 		for _, before := range refused {
 			if bytes.Equal(before, e.Body) {
-				problems = append(problems, fmt.Sprintf("request %d is one that was refused already: %s\n%s", i+1, e.Refused, e.Answer))
+				problems = append(problems, fmt.Sprintf(
+					"request %d is one that was refused already: %s\n%s", i+1, e.Refused, e.Answer,
+				))
 			}
 		}
 		refused = append(refused, e.Body)
@@ -96,7 +98,9 @@ func Refusals(server *vendortest.Server) string {
 	fmt.Fprintf(&b, "--- %s\n", server.Title())
 	for i, e := range server.Exchanges() {
 		if e.Refused != "" {
-			fmt.Fprintf(&b, "  request %d, %d bytes: %d %s\n    %.600s\n", i+1, len(e.Body), e.Status, e.Refused, e.Answer)
+			fmt.Fprintf(
+				&b, "  request %d, %d bytes: %d %s\n    %.600s\n", i+1, len(e.Body), e.Status, e.Refused, e.Answer,
+			)
 		}
 	}
 	return b.String()

@@ -1,5 +1,6 @@
-// Package archtest checks that a checkout keeps the rules of the architecture: which package may import which, how deep imports go, where third-party clients are used, and how packages are named. It
-// parses files and builds nothing, so it also checks a tree that does not compile.
+// Package archtest checks that a checkout keeps the rules of the architecture: which package may import which, how deep
+// imports go, where third-party clients are used, and how packages are named. It parses files and builds nothing, so it
+// also checks a tree that does not compile.
 package archtest
 
 import (

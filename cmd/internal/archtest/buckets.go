@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Buckets lists the buckets of facts that the program uses, by name: the texts, and the constants with texts, that stand
-// for one in its source, without its rules of buckets.
+// Buckets lists the buckets of facts that the program uses, by name: the texts, and the constants with texts, that
+// stand for one in its source, without its rules of buckets.
 func Buckets(tree fs.FS, names []string) ([]string, error) {
 	module, err := moduleOf(tree)
 	if err != nil {
@@ -79,8 +79,8 @@ func areBucketRules(n ast.Node) bool {
 	return ok && lastName(array.Elt) == "BucketRule"
 }
 
-// bucketsIn returns the expressions that name buckets in a node: a constant that is called one, a field Bucket, the name
-// of a facts.Bucket, and both of a facts.Followed.
+// bucketsIn returns the expressions that name buckets in a node: a constant that is called one, a field Bucket, the
+// name of a facts.Bucket, and both of a facts.Followed.
 func bucketsIn(n ast.Node) (list []ast.Expr) {
 	switch n := n.(type) {
 	case *ast.ValueSpec:

@@ -10,8 +10,8 @@ import (
 // buttonData is how the data of a button begins: who handles its press, in two characters.
 var buttonData = regexp.MustCompile(`^([a-z][a-z0-9])(?::|$)`)
 
-// ButtonOwners returns which packages below bot use each beginning of the data of buttons: as a constant that is called a
-// prefix, or at the beginning of a text such as "a1:".
+// ButtonOwners returns which packages below bot use each beginning of the data of buttons: as a constant that is called
+// a prefix, or at the beginning of a text such as "a1:".
 func ButtonOwners(tree fs.FS, names []string) (map[string][]string, error) {
 	module, err := moduleOf(tree)
 	if err != nil {

@@ -18,14 +18,17 @@ var topLevels = []string{"cmd", "bot", "agent", "tools", "policy", "persistence"
 const keysAreReadIn = "bot/session.go"
 
 // vagueNames say nothing about what a package is for.
-var vagueNames = []string{"util", "utils", "common", "helper", "helpers", "shared", "base", "types", "models", "interfaces"}
+var vagueNames = []string{
+	"util", "utils", "common", "helper", "helpers", "shared", "base", "types", "models", "interfaces",
+}
 
 // unfinished finds marks of unfinished work, which belongs in a tracked issue.
 var unfinished = regexp.MustCompile(`\b(TODO|FIXME)\b`)
 
 // foreign finds paths of the machine on which the project was written, and of notes next to the checkout. They are
 // concatenated here so that this file does not contain them.
-var foreign = regexp.MustCompile(regexp.QuoteMeta("../"+"shared") + `/(design|contract|style|ux|spec|seeds|hooks|README)\b|` +
+var foreign = regexp.MustCompile(regexp.QuoteMeta("../"+"shared") +
+	`/(design|contract|style|ux|spec|seeds|hooks|README)\b|` +
 	regexp.QuoteMeta("/work"+"/") + `(main|shared)\b`)
 
 // goFile is what the rules need to know about one source file.
@@ -114,7 +117,11 @@ func (f goFile) sessionKeys() []Problem {
 			return true
 		}
 		if at, ok := call.Args[1].(*ast.BasicLit); ok && at.Value == `"/"` {
-			out = append(out, f.at(call.Pos(), "key", "a session's key is read by the methods of bot.SessionKey, any key of a chat by bot.CutChat"))
+			out = append(out, f.at(
+				call.Pos(),
+				"key",
+				"a session's key is read by the methods of bot.SessionKey, any key of a chat by bot.CutChat",
+			))
 		}
 		return true
 	})
@@ -140,7 +147,9 @@ func topLevel(name string) []Problem {
 	if !nested || contains(topLevels, dir) {
 		return nil
 	}
-	return []Problem{{File: name, Rule: "directory", Text: fmt.Sprintf("%s is not a top-level directory of the project; those are %s", dir, strings.Join(topLevels, ", "))}}
+	return []Problem{{File: name, Rule: "directory", Text: fmt.Sprintf(
+		"%s is not a top-level directory of the project; those are %s", dir, strings.Join(topLevels, ", "),
+	)}}
 }
 
 // words checks every line of a text file, whatever its format. A mark of unfinished work counts if it opens a comment
@@ -155,10 +164,20 @@ func words(name string, data []byte) []Problem {
 	for line := range strings.Lines(string(data)) {
 		number++
 		if m := foreign.FindString(line); m != "" {
-			out = append(out, Problem{File: name, Line: number, Rule: "foreign", Text: fmt.Sprintf("%q is a place outside of the project", m)})
+			out = append(out, Problem{
+				File: name,
+				Line: number,
+				Rule: "foreign",
+				Text: fmt.Sprintf("%q is a place outside of the project", m),
+			})
 		}
 		if m := unfinishedOpening.FindStringSubmatch(line); marks && m != nil {
-			out = append(out, Problem{File: name, Line: number, Rule: "unfinished", Text: m[1] + ": do it, or open an issue"})
+			out = append(out, Problem{
+				File: name,
+				Line: number,
+				Rule: "unfinished",
+				Text: m[1] + ": do it, or open an issue",
+			})
 		}
 	}
 	return out

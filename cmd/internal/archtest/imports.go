@@ -16,8 +16,8 @@ var channels = []string{"bot/telegram", "bot/terminal", "bot/simulator", "bot/ac
 // simulatorsFake is the one package of another channel that the simulator uses.
 const simulatorsFake = "bot/telegram/telegramtest"
 
-// stages are the packages with steps of the chain, and the chain, which has the small ones. Who imports them could build
-// a second chain around the first.
+// stages are the packages with steps of the chain, and the chain, which has the small ones. Who imports them could
+// build a second chain around the first.
 var stages = []string{"chain", "audit", "decode", "approve", "cache", "overflow", "filter", "anomaly"}
 
 // engine runs turns. What takes part in a turn keeps the contract (bot/turn) and does not know who runs it; only cmd,
@@ -114,7 +114,9 @@ func wireTypesRule(f goFile, i imported) (name, text string) {
 	host, _, _ := strings.Cut(i.path, "/")
 	switch {
 	case i.local != "" && !within(i.local, "agent/llm"):
-		return "llm", fmt.Sprintf("%s imports %s; what stands below agent/llm knows only agent/llm and its SDK", f.dir, i.local)
+		return "llm", fmt.Sprintf(
+			"%s imports %s; what stands below agent/llm knows only agent/llm and its SDK", f.dir, i.local,
+		)
 	case f.dir == "agent/llm" && strings.Contains(host, "."):
 		return "llm", fmt.Sprintf("agent/llm imports %s; it is for the standard library only", i.path)
 	}

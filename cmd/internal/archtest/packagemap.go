@@ -13,8 +13,9 @@ import (
 const mapWidth = 62
 
 // PackageMap returns the packages of a tree by layer, as the lines of a text block: for each its directory and what the
-// first sentence of its comment says it is. A package below another one than its layer (agent/llm/openai) is named without
-// a sentence, and one that only tests use (agent/llm/llmtest) is left out. names are the files of the tree, as for Check.
+// first sentence of its comment says it is. A package below another one than its layer (agent/llm/openai)
+// is named without a sentence, and one that only tests use (agent/llm/llmtest) is left out. names are the
+// files of the tree, as for Check.
 func PackageMap(tree fs.FS, names []string) (string, error) {
 	module, err := moduleOf(tree)
 	if err != nil {
@@ -98,8 +99,8 @@ func writeNames(b *strings.Builder, head string, names []string) {
 	b.WriteString(line + "\n")
 }
 
-// packageSummary returns what the first sentence of a package comment says about the package, without its name, and without
-// the list or the subordinate clause that explains it.
+// packageSummary returns what the first sentence of a package comment says about the package, without its name, and
+// without the list or the subordinate clause that explains it.
 func packageSummary(comment string) string {
 	text := strings.TrimSuffix(new(doc.Package).Synopsis(comment), ".")
 	for _, kind := range []string{"Package ", "Command "} {

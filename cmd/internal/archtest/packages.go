@@ -26,7 +26,11 @@ func checkPackages(files []goFile) []Problem {
 	}
 	for _, dir := range dirs {
 		if !documented[dir] {
-			out = append(out, Problem{File: dir, Rule: "comment", Text: "the package has no comment; say in a sentence what it is for"})
+			out = append(out, Problem{
+				File: dir,
+				Rule: "comment",
+				Text: "the package has no comment; say in a sentence what it is for",
+			})
 		}
 	}
 	return out
@@ -35,15 +39,19 @@ func checkPackages(files []goFile) []Problem {
 func checkName(f goFile) []Problem {
 	for _, name := range []string{path.Base(f.dir), strings.TrimSuffix(f.pkg, "_test")} {
 		if contains(vagueNames, name) {
-			return []Problem{{File: f.dir, Rule: "name", Text: fmt.Sprintf("%q says nothing; name the package after what it gives", name)}}
+			return []Problem{{
+				File: f.dir,
+				Rule: "name",
+				Text: fmt.Sprintf("%q says nothing; name the package after what it gives", name),
+			}}
 		}
 	}
 	return nil
 }
 
-// maxDepth is how many imports may lie one below the other under cmd/internal/app, the package that wires. It leaves room
-// for policy/reason, which the rules about addresses name and everything else is above, and for what stands between the
-// wiring and the stores: where the state is, and what a configuration is checked for.
+// maxDepth is how many imports may lie one below the other under cmd/internal/app, the package that wires. It leaves
+// room for policy/reason, which the rules about addresses name and everything else is above, and for what stands
+// between the wiring and the stores: where the state is, and what a configuration is checked for.
 const maxDepth = 10
 
 // wiring is the package under which depth is counted.
@@ -68,7 +76,9 @@ func checkDepth(files []goFile) []Problem {
 	for _, dir := range dirs {
 		chain := g.longest(dir)
 		if len(chain)-1 > maxDepth && (dir == wiring || !g.reaches(dir, wiring)) {
-			out = append(out, Problem{File: dir, Rule: "depth", Text: fmt.Sprintf("imports %d deep, at most %d: %s", len(chain)-1, maxDepth, strings.Join(chain, " → "))})
+			out = append(out, Problem{File: dir, Rule: "depth", Text: fmt.Sprintf(
+				"imports %d deep, at most %d: %s", len(chain)-1, maxDepth, strings.Join(chain, " → "),
+			)})
 		}
 	}
 	return out

@@ -30,14 +30,18 @@ func (k *inspector) models() {
 			k.provider(at, &p, err)
 		}
 		if p.MaxTokens >= k.c.Agent.ContextBudgetTokens {
-			k.warn(at+".max_tokens", "an answer of %d tokens leaves nothing of agent.context_budget_tokens (%d) for the conversation; lower it, or raise that",
+			k.warn(at+".max_tokens", "an answer of %d tokens leaves nothing of agent.context_budget_tokens (%d) for "+
+				"the conversation; lower it, or raise that",
 				p.MaxTokens, k.c.Agent.ContextBudgetTokens)
 		}
 		if providers.LimitsMoney(k.c) {
 			k.missingPrices(m, at, &k.c.LLM.Providers[i])
 		}
 		if p.Keys()[0] == "" && wantsKey(&p) {
-			k.warn(at+".api_key", "is empty; %s refuses requests without a key: set it here, or %s", p.BaseURL, providers.KeyVariables(&p))
+			k.warn(
+				at+".api_key", "is empty; %s refuses requests without a key: set it here, or %s",
+				p.BaseURL, providers.KeyVariables(&p),
+			)
 		}
 	}
 	k.found.Warnings = append(k.found.Warnings, TightLimits(k.c, m.Offers())...)
@@ -64,8 +68,8 @@ func (k *inspector) provider(at string, p *config.Provider, err error) {
 	k.wrong(at, "%s", text)
 }
 
-// wantsKey says whether a server is known to refuse requests without a key: one of a vendor, by the table of dialects or by
-// the usual form of such addresses. What runs on this machine, also in the place of a vendor, has keys or not.
+// wantsKey says whether a server is known to refuse requests without a key: one of a vendor, by the table of dialects
+// or by the usual form of such addresses. What runs on this machine, also in the place of a vendor, has keys or not.
 func wantsKey(p *config.Provider) bool {
 	u, err := url.Parse(p.BaseURL)
 	if err != nil || u.Host == "" || p.Type != "anthropic" && p.Type != "openai" || OnMachine(u.Hostname()) {
@@ -121,10 +125,15 @@ func (k *inspector) missingPrices(m *providers.Set, at string, p *config.Provide
 		k.fault(at+"."+missing, "%s", missingPrice(model, consequence+other))
 	}
 	if cost := m.MinuteCost(p); cost.Unpriced != "" {
-		k.fault(at+".transcription_usd_per_minute", "%s", missingPrice(cost.Unpriced, "voice messages of whoever has a limit of USD are not written down; set it, also to 0"))
+		k.fault(at+".transcription_usd_per_minute", "%s", missingPrice(
+			cost.Unpriced, "voice messages of whoever has a limit of USD are not written down; set it, also to 0",
+		))
 	}
 	used := l.Embedding == p.Name || k.c.MCP.ToolDiscovery.Provider == p.Name
 	if cost := m.EmbeddingCost(p); cost.Unpriced != "" && used {
-		k.fault(at+".embedding_usd_per_mtok", "%s", missingPrice(cost.Unpriced, "embeddings for whoever has a limit of USD are refused; set it, also to 0"))
+		k.fault(
+			at+".embedding_usd_per_mtok", "%s",
+			missingPrice(cost.Unpriced, "embeddings for whoever has a limit of USD are refused; set it, also to 0"),
+		)
 	}
 }

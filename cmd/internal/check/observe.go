@@ -14,8 +14,12 @@ func (k *inspector) observation() {
 	case m.Pprof && m.Listen == "":
 		k.warn("metrics.pprof", "has no effect without metrics.listen")
 	case m.Pprof && !OnlyHere(m.Listen):
-		k.warn("metrics.pprof", "whoever reaches %s can slow the service down with profiles; switch it off when it is no longer needed, "+
-			"or let metrics.listen be an address of this machine, such as 127.0.0.1:9090", m.Listen)
+		k.warn(
+			"metrics.pprof",
+			"whoever reaches %s can slow the service down with profiles; switch it off when it is no longer needed, "+
+				"or let metrics.listen be an address of this machine, such as 127.0.0.1:9090",
+			m.Listen,
+		)
 	}
 	if t.Endpoint == "" {
 		if len(t.Headers) > 0 {
@@ -28,7 +32,10 @@ func (k *inspector) observation() {
 		return // config.Load has reported it
 	}
 	if u.User != nil || u.RawQuery != "" {
-		k.wrong("tracing.endpoint", "must contain no password and no query, because it is shown; put credentials into tracing.headers")
+		k.wrong(
+			"tracing.endpoint",
+			"must contain no password and no query, because it is shown; put credentials into tracing.headers",
+		)
 	}
 	if u.Scheme == "http" && len(t.Headers) > 0 && !OnlyHere(u.Host) {
 		k.warn("tracing.headers", "travel in clear text to %s; use https", u.Host)
@@ -62,7 +69,8 @@ func (k *inspector) operatorPage() {
 	switch {
 	case err != nil: // said already
 	case u.Scheme == "http" && !Loopback(m.PublicURL):
-		k.wrong(key, "with http everybody on the way could sign in as the admin: use https; a proxy before %s can hold the certificate", m.Listen)
+		k.wrong(key, "with http everybody on the way could sign in as the admin: use https; a proxy before %s can "+
+			"hold the certificate", m.Listen)
 	case u.Path != "" && u.Path != "/":
 		k.wrong(key, "the page is always at /admin: leave the path %s out", u.Path)
 	}

@@ -15,8 +15,12 @@ func (k *inspector) everybody() {
 	if len(t.AllowedTools) > 0 || tools.Policy.Enabled || tools.Authorization.Enabled || len(tools.Permissions) > 0 {
 		return // somebody has considered what strangers may do
 	}
-	k.wrong("telegram.allowed_users", "\"*\" lets everyone on Telegram run every tool unasked, because security.autonomy_level is full; "+
-		"name people, set autonomy_level = \"supervised\", or limit the tools (telegram.allowed_tools, tools.permissions, tools.policy)")
+	k.wrong(
+		"telegram.allowed_users",
+		"\"*\" lets everyone on Telegram run every tool unasked, because security.autonomy_level is full; "+
+			"name people, set autonomy_level = \"supervised\", or limit the tools (telegram.allowed_tools, "+
+			"tools.permissions, tools.policy)",
+	)
 }
 
 // approversOf returns the approvers of a chat's own, and those of the group of a topic.
@@ -45,9 +49,15 @@ func (k *inspector) approvals(key string, required int, own []int64) {
 	case required > len(may) && required > 1:
 		k.fault(key, "%d people must approve, but only %s may%s", required, number(len(may)), cure)
 	case required > 1 && others < required && k.onlyApproversAsk(may):
-		k.fault(key, "%d people must approve, and of the %s who may, the one who asks does not count%s", required, number(len(may)), cure)
+		k.fault(
+			key, "%d people must approve, and of the %s who may, the one who asks does not count%s",
+			required, number(len(may)), cure,
+		)
 	case required > 1 && others < required:
-		k.warn(key, "when one of the %s who may approve asks, only %s are left and %d must%s", number(len(may)), number(others), required, cure)
+		k.warn(
+			key, "when one of the %s who may approve asks, only %s are left and %d must%s",
+			number(len(may)), number(others), required, cure,
+		)
 	case required == 1 && !t.ApprovalByRequester:
 		k.byOthers(may)
 	}
@@ -55,7 +65,8 @@ func (k *inspector) approvals(key string, required int, own []int64) {
 
 // byOthers checks whether there is anybody to approve what people may not approve for themselves.
 func (k *inspector) byOthers(may map[int64]bool) {
-	const key, cure = "telegram.approval_by_requester", "; add people to telegram.approvers or telegram.admins, or allow it"
+	const key, cure = "telegram.approval_by_requester",
+		"; add people to telegram.approvers or telegram.admins, or allow it"
 	switch {
 	case len(may) == 0:
 		k.fault(key, "nobody may approve their own request, and there is nobody else who may%s", cure)

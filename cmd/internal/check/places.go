@@ -26,7 +26,9 @@ func (k *inspector) addresses() {
 			continue // refused
 		}
 		base, query, _ := strings.Cut(p.BaseURL, "?")
-		for _, method := range []string{"/chat/completions", "/completions", "/responses", "/embeddings", "/messages", "/models"} {
+		for _, method := range []string{
+			"/chat/completions", "/completions", "/responses", "/embeddings", "/messages", "/models",
+		} {
 			if rest, ok := strings.CutSuffix(strings.TrimRight(base, "/"), method); ok {
 				if query != "" {
 					rest += "?" + query
@@ -36,7 +38,10 @@ func (k *inspector) addresses() {
 			}
 		}
 		if strings.Trim(u.Path, "/") == "" && providers.DialectOf(p).Name == "azure" {
-			k.warn(at, "has no path; Azure's addresses end with /openai/v1, or with /openai/deployments/NAME?api-version=…")
+			k.warn(
+				at,
+				"has no path; Azure's addresses end with /openai/v1, or with /openai/deployments/NAME?api-version=…",
+			)
 		}
 		if p.Type == "openai" && u.Hostname() == "api.anthropic.com" {
 			k.warn(at, "is Anthropic's; set type = \"anthropic\", whose API can do more")
@@ -65,7 +70,8 @@ func (k *inspector) listeners() {
 	}
 	if k.c.Telegram.WebhookURL != "" {
 		list = append(list, listener{"telegram.webhook_listen", k.c.Telegram.WebhookListen})
-	} else if k.c.Set("telegram.webhook_listen") && k.c.Telegram.WebhookListen != config.Default().Telegram.WebhookListen {
+	} else if k.c.Set("telegram.webhook_listen") &&
+		k.c.Telegram.WebhookListen != config.Default().Telegram.WebhookListen {
 		k.warn("telegram.webhook_listen", "has no effect without telegram.webhook_url: updates are polled")
 	}
 	ports := map[string]string{}
@@ -111,7 +117,9 @@ func notOurs(host string) string {
 // reachable checks the directories that are granted to tools: what the program itself keeps is out of their reach.
 func (k *inspector) reachable() {
 	grants := map[string][]string{
-		"tools.shell.allowed_paths": k.c.Tools.Shell.AllowedPaths, "tools.file.allowed_paths": k.c.Tools.File.AllowedPaths, "index.paths": k.c.Index.Paths,
+		"tools.shell.allowed_paths": k.c.Tools.Shell.AllowedPaths,
+		"tools.file.allowed_paths":  k.c.Tools.File.AllowedPaths,
+		"index.paths":               k.c.Index.Paths,
 	}
 	for _, key := range sortedKeys(grants) {
 		for _, p := range grants[key] {
@@ -162,7 +170,8 @@ func (k *inspector) startable(at string, s *config.MCPServer) {
 		}
 	}
 	for _, arg := range s.Args {
-		if s.Command == "" || !filepath.IsAbs(arg) || strings.ContainsAny(arg, "*?[{ ") || !slices.Contains([]string{".js", ".mjs", ".cjs", ".ts", ".py", ".sh", ".rb"}, filepath.Ext(arg)) {
+		if s.Command == "" || !filepath.IsAbs(arg) || strings.ContainsAny(arg, "*?[{ ") ||
+			!slices.Contains([]string{".js", ".mjs", ".cjs", ".ts", ".py", ".sh", ".rb"}, filepath.Ext(arg)) {
 			continue
 		}
 		if _, err := os.Stat(arg); err != nil {
@@ -174,7 +183,11 @@ func (k *inspector) startable(at string, s *config.MCPServer) {
 	}
 	for _, name := range s.ExpectedTools {
 		if !slices.Contains(*s.ToolAllowlist, name) {
-			k.warn(at+".expected_tools", "%s is not in tool_allowlist, so it is not offered; add it there, or take it out here", name)
+			k.warn(
+				at+".expected_tools",
+				"%s is not in tool_allowlist, so it is not offered; add it there, or take it out here",
+				name,
+			)
 		}
 	}
 }
@@ -191,7 +204,11 @@ func (k *inspector) skills() {
 		roots = append(roots, root)
 		for _, own := range k.c.Obeyed() {
 			if pathrule.Inside(own, root) {
-				k.fault(fmt.Sprintf("skills.paths[%d]", i), "%s is in %s, which commands cannot reach; put the skills elsewhere", path, own)
+				k.fault(
+					fmt.Sprintf("skills.paths[%d]", i),
+					"%s is in %s, which commands cannot reach; put the skills elsewhere",
+					path, own,
+				)
 				break
 			}
 		}

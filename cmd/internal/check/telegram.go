@@ -22,7 +22,11 @@ func (k *inspector) telegram() {
 			client.Close()
 		}
 		if len(t.AllowedUsers) == 0 && len(t.Admins) == 0 {
-			k.warn("telegram.allowed_users", "names nobody, nor does telegram.admins: only people who were admitted in the chat may talk to this bot; add yourself to telegram.admins, or send the bot the code that serve shows")
+			k.warn(
+				"telegram.allowed_users",
+				"names nobody, nor does telegram.admins: only people who were admitted in the chat may talk to this "+
+					"bot; add yourself to telegram.admins, or send the bot the code that serve shows",
+			)
 		}
 	}
 	k.webhook(t)
@@ -31,7 +35,8 @@ func (k *inspector) telegram() {
 	for _, id := range sortedKeys(t.Chats) {
 		chat, at := t.Chats[id], config.Entry("telegram.chats", id)
 		group, _, _ := strings.Cut(id, "/")
-		if strings.HasPrefix(group, "-") && !slices.Contains(t.AllowedChats, group) && !slices.Contains(t.AllowedChats, "*") {
+		if strings.HasPrefix(group, "-") && !slices.Contains(t.AllowedChats, group) &&
+			!slices.Contains(t.AllowedChats, "*") {
 			k.warn(at, "has no effect: %s is not in telegram.allowed_chats", group)
 		}
 		if chat.ApprovalsRequired > 0 || len(chat.Approvers) > 0 {
@@ -61,7 +66,10 @@ const publicAPI = "https://api.telegram.org"
 // webhook checks whether Telegram could deliver to the address, and would accept the secret.
 func (k *inspector) webhook(t config.Telegram) {
 	if t.WebhookSecret != "" && !hookSecret.MatchString(t.WebhookSecret.Reveal()) {
-		k.wrong("telegram.webhook_secret", "Telegram takes 1 to 256 of A-Z, a-z, 0-9, _ and - only; leave it empty, and one is made from the token")
+		k.wrong(
+			"telegram.webhook_secret",
+			"Telegram takes 1 to 256 of A-Z, a-z, 0-9, _ and - only; leave it empty, and one is made from the token",
+		)
 	}
 	if t.WebhookURL == "" {
 		if t.WebhookSecret != "" {
@@ -75,8 +83,13 @@ func (k *inspector) webhook(t config.Telegram) {
 	}
 	switch {
 	case u.Scheme != "https":
-		k.wrong("telegram.webhook_url", "Telegram delivers to https addresses only; a proxy before %s can hold the certificate", t.WebhookListen)
+		k.wrong(
+			"telegram.webhook_url",
+			"Telegram delivers to https addresses only; a proxy before %s can hold the certificate",
+			t.WebhookListen,
+		)
 	case !slices.Contains([]string{"", "443", "80", "88", "8443"}, u.Port()):
-		k.wrong("telegram.webhook_url", "Telegram delivers to the ports 443, 80, 88 and 8443 only; telegram.webhook_listen may have another one behind a proxy")
+		k.wrong("telegram.webhook_url", "Telegram delivers to the ports 443, 80, 88 and 8443 only; "+
+			"telegram.webhook_listen may have another one behind a proxy")
 	}
 }

@@ -62,8 +62,8 @@ func (k *inspector) directories(use Use) {
 	k.writable("audit.destination", filepath.Dir(path))
 }
 
-// Unwritable returns why files cannot be created in a directory, which the key names; "" = they can, or the directory can be
-// created.
+// Unwritable returns why files cannot be created in a directory, which the key names; "" = they can,
+// or the directory can be created.
 func Unwritable(cfg *config.Config, key, dir string) string {
 	k := &inspector{c: cfg}
 	k.writable(key, dir)
@@ -108,7 +108,11 @@ func (k *inspector) servers() {
 				continue // reported when it was read
 			}
 			if info, err := os.Stat(u.Path); err != nil || !info.IsDir() {
-				k.fault(fmt.Sprintf("%s.roots[%d].uri", at, j), "%s is no directory that exists; make it, or correct the address", u.Path)
+				k.fault(
+					fmt.Sprintf("%s.roots[%d].uri", at, j),
+					"%s is no directory that exists; make it, or correct the address",
+					u.Path,
+				)
 			}
 		}
 		k.startable(at, &s)
@@ -148,20 +152,27 @@ func (k *inspector) sharing() {
 	}
 	const key = "workspaces.shared"
 	if k.c.Database.URL == "" {
-		k.wrong(key, "several processes need one database: set database.url to a PostgreSQL server, or workspaces.shared = false for one process")
+		k.wrong(key, "several processes need one database: set database.url to a PostgreSQL server, or "+
+			"workspaces.shared = false for one process")
 	}
 	if k.c.Redis.URL == "" {
-		k.wrong(key, "several processes need one Redis server for quotas and send budgets: set redis.url, or workspaces.shared = false for one process")
+		k.wrong(key, "several processes need one Redis server for quotas and send budgets: set redis.url, or "+
+			"workspaces.shared = false for one process")
 	}
 	if k.c.Workspaces.Dir == "" {
-		k.wrong(key, "workspaces.dir is empty, and data_dir belongs to one process: set it to a directory on a volume that every process sees")
+		k.wrong(key, "workspaces.dir is empty, and data_dir belongs to one process: set it to a directory on a "+
+			"volume that every process sees")
 	}
 	for i, server := range k.c.MCP.Servers {
 		if server.OAuth.Enabled && server.OAuth.TokenStorage == "memory" {
-			k.warn(fmt.Sprintf("mcp.servers[%d].oauth.token_storage", i), "in memory, a sign-in is known to the process that it was made in alone; set it to vault, and all have it")
+			k.warn(
+				fmt.Sprintf("mcp.servers[%d].oauth.token_storage", i), "in memory, a sign-in is known to the process "+
+					"that it was made in alone; set it to vault, and all have it",
+			)
 		}
 	}
 	if k.c.Audit.Enabled && k.c.Audit.Destination != "" && k.c.Audit.Destination != "stdout" {
-		k.warn("audit.destination", "every process writes a chain of its own beside this file; on a volume that not all of them see, `zephbot audit` finds only some")
+		k.warn("audit.destination", "every process writes a chain of its own beside this file; on a volume that not "+
+			"all of them see, `zephbot audit` finds only some")
 	}
 }

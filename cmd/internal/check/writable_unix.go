@@ -19,7 +19,8 @@ func NotWritable(path string) string {
 	case errors.Is(err, unix.EROFS):
 		return path + " is on a file system that cannot be written to; choose another place"
 	case errors.Is(err, fs.ErrPermission):
-		return path + " may not be written to by the user who runs zephbot; change its owner or its mode, or choose another place"
+		return path +
+			" may not be written to by the user who runs zephbot; change its owner or its mode, or choose another place"
 	default:
 		return path + " cannot be written to: " + err.Error()
 	}

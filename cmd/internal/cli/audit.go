@@ -15,7 +15,8 @@ import (
 func (c *command) auditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "audit", Short: "Read, verify or export the audit logs", Args: oneOfSubs, RunE: needSub,
-		Long: "Reads, verifies or exports the audit logs of every mode: serve, simulate, chat and tools. --mode takes those " +
+		Long: "Reads, verifies or exports the audit logs of every mode: serve, simulate, chat and tools. --mode " +
+			"takes those " +
 			"of one; a file takes that alone.",
 	}
 	var mode string

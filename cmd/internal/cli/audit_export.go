@@ -37,8 +37,10 @@ func exportFormats() []string { return []string{"jsonl", "csv", "table"} }
 func (c *command) exportCommand(mode *string) *cobra.Command {
 	e := &auditExport{c: c}
 	cmd := &cobra.Command{
-		Use: "export [FILE]", Short: "Write the lines of all logs as JSON lines, CSV or a table; exit code 1 when a chain is broken",
-		Long: "Writes the lines of the audit logs of all modes and processes in the order of their times. The chains are verified\n" +
+		Use:   "export [FILE]",
+		Short: "Write the lines of all logs as JSON lines, CSV or a table; exit code 1 when a chain is broken",
+		Long: "Writes the lines of the audit logs of all modes and processes in the order of their times. The chains " +
+			"are verified\n" +
 			"first: what is broken is said on stderr and by the exit code 1, and the rest is written nevertheless.\n" +
 			"In CSV, a cell that a spreadsheet would read as a formula begins with an apostrophe.",
 		Args: cobra.MaximumNArgs(1),
@@ -72,7 +74,9 @@ func (e *auditExport) run(ctx context.Context, args []string, mode string) error
 		return err
 	}
 	if e.broken > 0 {
-		verdict = errors.Join(verdict, fmt.Errorf("%d broken lines were left out; zephbot audit verify names them", e.broken))
+		verdict = errors.Join(
+			verdict, fmt.Errorf("%d broken lines were left out; zephbot audit verify names them", e.broken),
+		)
 	}
 	return verdict
 }
@@ -143,7 +147,9 @@ func (e *auditExport) export(ctx context.Context, out io.Writer, logs []layout.L
 }
 
 // writer returns what writes a line, and what ends the export.
-func (e *auditExport) writer(out io.Writer, logs []layout.Log) (one func(log int, l *audit.Line) error, end func() error) {
+func (e *auditExport) writer(
+	out io.Writer, logs []layout.Log,
+) (one func(log int, l *audit.Line) error, end func() error) {
 	switch e.format {
 	case "csv":
 		w := csv.NewWriter(out)
@@ -167,20 +173,55 @@ func (e *auditExport) writer(out io.Writer, logs []layout.Log) (one func(log int
 
 func csvColumns() []string {
 	return []string{
-		"timestamp", "mode", "kind", "caller_id", "channel", "session", "turn", "call", "parent_call", "tool", "args", "result", "reason",
-		"error_category", "duration_ms", "exit_code", "truncated", "policy_effect", "policy_match", "approved_by", "cached", "attempts",
-		"mcp_server_id", "mcp_error_code", "adversarial_policy_decision", "injection_flagged", "mark_cleared", "layer_applied", "correlation_id",
-		"url", "method", "status", "response_bytes", "block_reason", "pseudonymised", "writer", "hash", "file", "line",
+		"timestamp", "mode", "kind", "caller_id", "channel", "session", "turn", "call", "parent_call", "tool", "args",
+		"result", "reason", "error_category", "duration_ms", "exit_code", "truncated", "policy_effect",
+		"policy_match", "approved_by", "cached", "attempts", "mcp_server_id", "mcp_error_code",
+		"adversarial_policy_decision", "injection_flagged", "mark_cleared", "layer_applied", "correlation_id", "url",
+		"method", "status", "response_bytes", "block_reason", "pseudonymised", "writer", "hash", "file", "line",
 	}
 }
 
 func csvRow(mode string, l *audit.Line) []string {
 	row := []string{
-		l.Time.UTC().Format("2006-01-02T15:04:05.000Z"), mode, l.Kind, l.Caller, l.Channel, l.Session, l.Turn, l.Call, l.Parent, l.Tool,
-		string(l.Args), l.Result, l.Reason, string(l.Category), number(l.Millis), number(l.ExitCode), flag(l.Truncated), l.Effect, l.Rule,
-		l.ApprovedBy, flag(l.Cached), count(l.Attempts), l.Server, l.ServerError, l.Judge, flag(l.Injection), l.Cleared, l.Layer, l.Correlation,
-		l.Request.URL, l.Request.Method, count(l.Request.Status), count(l.Request.Bytes), l.Request.Blocked, flag(l.Erased),
-		l.Writer, l.Hash, l.File, strconv.Itoa(l.Number),
+		l.Time.UTC().Format("2006-01-02T15:04:05.000Z"),
+		mode,
+		l.Kind,
+		l.Caller,
+		l.Channel,
+		l.Session,
+		l.Turn,
+		l.Call,
+		l.Parent,
+		l.Tool,
+		string(l.Args),
+		l.Result,
+		l.Reason,
+		string(l.Category),
+		number(l.Millis),
+		number(l.ExitCode),
+		flag(l.Truncated),
+		l.Effect,
+		l.Rule,
+		l.ApprovedBy,
+		flag(l.Cached),
+		count(l.Attempts),
+		l.Server,
+		l.ServerError,
+		l.Judge,
+		flag(l.Injection),
+		l.Cleared,
+		l.Layer,
+		l.Correlation,
+		l.Request.URL,
+		l.Request.Method,
+		count(l.Request.Status),
+		count(l.Request.Bytes),
+		l.Request.Blocked,
+		flag(l.Erased),
+		l.Writer,
+		l.Hash,
+		l.File,
+		strconv.Itoa(l.Number),
 	}
 	for i, text := range row {
 		row[i] = harmless(text)

@@ -32,7 +32,9 @@ func (f *auditFilter) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.turn, "turn", "", "only this turn")
 	flags.StringVar(&f.tool, "tool", "", `only this tool; * stands for anything, such as "github:*"`)
 	flags.StringVar(&f.caller, "caller", "", "only this person with their sub-agents, such as telegram:42")
-	flags.StringVar(&f.flags.result, "result", "", "only these results, with commas: "+strings.Join(auditResults(), ", "))
+	flags.StringVar(
+		&f.flags.result, "result", "", "only these results, with commas: "+strings.Join(auditResults(), ", "),
+	)
 	f.period(flags)
 	flags.StringVar(&f.flags.grep, "grep", "", "only lines that this regular expression finds something in")
 }
@@ -113,13 +115,16 @@ func when(text string, now time.Time) (time.Time, error) {
 		}
 	}
 	for _, form := range []string{
-		time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateOnly,
+		time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04",
+		time.DateOnly,
 	} {
 		if at, err := time.ParseInLocation(form, text, now.Location()); err == nil {
 			return at, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is no time: want a span such as 7d, 12h or 30m, or a date such as 2026-03-04 or \"2026-03-04 15:00\"", text)
+	return time.Time{}, fmt.Errorf(
+		"%q is no time: want a span such as 7d, 12h or 30m, or a date such as 2026-03-04 or \"2026-03-04 15:00\"", text,
+	)
 }
 
 // match reports whether a line is wanted. A broken line says nothing reliable: it is wanted unless it is outside of the
@@ -137,7 +142,8 @@ func (f *auditFilter) match(l *audit.Line) bool {
 // about reports whether a line is about the calls that are wanted.
 func (f *auditFilter) about(l *audit.Line) bool {
 	switch {
-	case f.session != "" && l.Session != f.session, f.turn != "" && l.Turn != f.turn, f.tool != "" && !like(f.tool, l.Tool),
+	case f.session != "" && l.Session != f.session,
+		f.turn != "" && l.Turn != f.turn, f.tool != "" && !like(f.tool, l.Tool),
 		f.caller != "" && l.Caller != f.caller && !strings.HasPrefix(l.Caller, f.caller+"/"),
 		len(f.results) > 0 && !slices.Contains(f.results, l.Result):
 		return false

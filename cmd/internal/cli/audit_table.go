@@ -66,8 +66,15 @@ func (t *auditTable) line(l *audit.Line) error {
 }
 
 func (t *auditTable) row(colour, at, who, tool, what, result, by string) error {
-	text := fmt.Sprintf("%-19s  %s  %s  %s  %s  %s", at, cell(who, whoWidth), cell(tool, toolWidth), cell(what, whatWidth),
-		t.paint(colour, cell(result, resultWidth)), oneLine(by))
+	text := fmt.Sprintf(
+		"%-19s  %s  %s  %s  %s  %s",
+		at,
+		cell(who, whoWidth),
+		cell(tool, toolWidth),
+		cell(what, whatWidth),
+		t.paint(colour, cell(result, resultWidth)),
+		oneLine(by),
+	)
 	_, err := fmt.Fprintln(t.out, strings.TrimRight(text, " "))
 	return err
 }

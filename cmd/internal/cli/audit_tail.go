@@ -40,8 +40,10 @@ func (c *command) tailCommand(mode *string) *cobra.Command {
 	t := &auditTail{c: c}
 	cmd := &cobra.Command{
 		Use: "tail [FILE]", Short: "Print the last lines of all logs: who did what when; -f waits for more",
-		Long: "Prints the last lines of the audit logs of all modes and processes in the order of their times, as a table or\n" +
-			"with --json as they are. -f also prints lines that are added, over rotation and with processes that begin later,\n" +
+		Long: "Prints the last lines of the audit logs of all modes and processes in the order of their times, as " +
+			"a table or\n" +
+			"with --json as they are. -f also prints lines that are added, over rotation and with processes that " +
+			"begin later,\n" +
 			"until Ctrl-C.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -147,7 +149,9 @@ func (t *auditTail) print(l *audit.Line) error {
 }
 
 // wait prints what is added until ctx ends.
-func (t *auditTail) wait(ctx context.Context, logs []layout.Log, followers *[]*audit.Follower, shown map[string]bool) error {
+func (t *auditTail) wait(
+	ctx context.Context, logs []layout.Log, followers *[]*audit.Follower, shown map[string]bool,
+) error {
 	known := map[string]bool{}
 	for _, log := range logs {
 		known[log.Path] = true

@@ -17,7 +17,8 @@ func (c *command) verifyCommand(mode *string) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "verify [FILE…]", Short: "Check the hash chains, over rotated files too; exit code 1 when one is broken",
-		Long: "Checks that no line of the audit logs was changed, added, moved, removed or cut off, and names the first bad\n" +
+		Long: "Checks that no line of the audit logs was changed, added, moved, removed or cut off, and names " +
+			"the first bad\n" +
 			"line of each log. With files, they are one chain, the oldest first.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.verifyAudit(cmd.Context(), args, *mode, asJSON)
@@ -89,7 +90,9 @@ const maxShown = 20
 func (c *command) auditReport(v verified) error {
 	for i, p := range v.Problems {
 		if i == maxShown {
-			if _, err := fmt.Fprintf(c.env.Out, "… and %d more; --json has up to 200\n", len(v.Problems)-i+v.More); err != nil {
+			if _, err := fmt.Fprintf(
+				c.env.Out, "… and %d more; --json has up to 200\n", len(v.Problems)-i+v.More,
+			); err != nil {
 				return err
 			}
 			break
@@ -102,7 +105,10 @@ func (c *command) auditReport(v verified) error {
 		return err
 	}
 	if !v.OK {
-		return fmt.Errorf("%s: the chain is broken in %d places; the first bad line is %s", v.Log, len(v.Problems)+v.More, placeOf(*v.First))
+		return fmt.Errorf(
+			"%s: the chain is broken in %d places; the first bad line is %s",
+			v.Log, len(v.Problems)+v.More, placeOf(*v.First),
+		)
 	}
 	end := ""
 	if v.Files > 1 {
@@ -119,23 +125,30 @@ func (c *command) auditReport(v verified) error {
 func (c *command) auditNotes(v verified) error {
 	var notes []string
 	if r := v.Removed; r != nil {
-		notes = append(notes, fmt.Sprintf("%d lines until %s were removed by retention on %s", r.Lines, local(r.Until), local(r.At)))
+		notes = append(notes, fmt.Sprintf(
+			"%d lines until %s were removed by retention on %s", r.Lines, local(r.Until), local(r.At),
+		))
 	}
 	for _, e := range v.Erased {
 		text := fmt.Sprintf("%d lines were pseudonymised on %s by order %s", e.Lines, local(e.At), e.Receipt)
 		if e.Gone > 0 {
-			text += fmt.Sprintf("; %d more lines of it are not here (removed by retention, or not replaced yet)", e.Gone)
+			text += fmt.Sprintf(
+				"; %d more lines of it are not here (removed by retention, or not replaced yet)", e.Gone,
+			)
 		}
 		notes = append(notes, text)
 	}
 	if v.Torn > 0 {
-		notes = append(notes, fmt.Sprintf("%d lines were cut short by a crash, which the lines after them account for", v.Torn))
+		notes = append(notes, fmt.Sprintf(
+			"%d lines were cut short by a crash, which the lines after them account for", v.Torn,
+		))
 	}
 	if v.Report.Lost > 0 {
 		notes = append(notes, fmt.Sprintf("%d lines could not be written, according to the log", v.Report.Lost))
 	}
 	if v.Unfinished {
-		notes = append(notes, "the last line is incomplete: it is being written, or a crash cut it short within its last second; the next start accounts for it")
+		notes = append(notes, "the last line is incomplete: it is being written, or a crash cut it short within its "+
+			"last second; the next start accounts for it")
 	}
 	for _, note := range notes {
 		if _, err := fmt.Fprintf(c.env.Out, "%s: %s\n", v.Log, note); err != nil {

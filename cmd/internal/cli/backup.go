@@ -26,10 +26,15 @@ type backupFlags struct{ noWorkspaces, verify, force, asJSON bool }
 func (c *command) backupCommand() *cobra.Command {
 	var flags backupFlags
 	cmd := &cobra.Command{
-		Use: "backup FILE", Short: "Write the state of the service to one file, also while it runs", Args: cobra.ExactArgs(1),
-		Long: "Writes the database, the audit logs, the tokens of MCP servers and the workspaces to FILE, a .tar.gz with a " +
-			"manifest of its contents;\nFILE - is stdout. The service can be running. The file contains everything that " +
-			"people wrote and credentials: only you can read it,\nand it is not encrypted. FILE appears when it is complete.\n" +
+		Use:   "backup FILE",
+		Short: "Write the state of the service to one file, also while it runs",
+		Args:  cobra.ExactArgs(1),
+		Long: "Writes the database, the audit logs, the tokens of MCP servers and the workspaces to FILE, a " +
+			".tar.gz with a " +
+			"manifest of its contents;\nFILE - is stdout. The service can be running. The file contains " +
+			"everything that " +
+			"people wrote and credentials: only you can read it,\nand it is not encrypted. FILE appears when it " +
+			"is complete.\n" +
 			"With PostgreSQL the database is not in it: run pg_dump first.",
 		Example: "  zephbot backup zephbot-2026-11-27.tar.gz\n  zephbot backup --verify zephbot-2026-11-27.tar.gz",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -143,7 +148,10 @@ func summed(file string, m *archive.Manifest) backupSummary {
 func (c *command) printBackup(out io.Writer, file string, m *archive.Manifest) error {
 	s := summed(file, m)
 	var text strings.Builder
-	_, _ = fmt.Fprintf(&text, "%s: backup of %s by zephbot %s, %s", file, s.Created.Format("2006-01-02 15:04:05 MST"), s.Version, s.Database)
+	_, _ = fmt.Fprintf(
+		&text, "%s: backup of %s by zephbot %s, %s",
+		file, s.Created.Format("2006-01-02 15:04:05 MST"), s.Version, s.Database,
+	)
 	if s.Schema > 0 {
 		_, _ = fmt.Fprintf(&text, ", schema %d", s.Schema)
 	}
@@ -170,8 +178,10 @@ func (c *command) restoreCommand() *cobra.Command {
 	var force, asJSON bool
 	cmd := &cobra.Command{
 		Use: "restore FILE", Short: "Replace the state of the stopped service by a backup", Args: cobra.ExactArgs(1),
-		Long: "Checks the whole backup, then puts it in place as one step; FILE - is stdin. A damaged or newer backup changes " +
-			"nothing. The service must be\nstopped, all its processes if it has several. A state that is there is moved " +
+		Long: "Checks the whole backup, then puts it in place as one step; FILE - is stdin. A damaged or newer " +
+			"backup changes " +
+			"nothing. The service must be\nstopped, all its processes if it has several. A state that is " +
+			"there is moved " +
 			"aside with --force; nothing is deleted.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := c.load()
@@ -208,11 +218,15 @@ func (c *command) printRestored(done *upkeep.Restored, asJSON bool) error {
 		return json.NewEncoder(c.env.Out).Encode(raw)
 	}
 	var text strings.Builder
-	_, _ = fmt.Fprintf(&text, "restored the backup of %s by zephbot %s\n", done.Created.Format("2006-01-02 15:04:05 MST"), done.Version)
+	_, _ = fmt.Fprintf(
+		&text, "restored the backup of %s by zephbot %s\n",
+		done.Created.Format("2006-01-02 15:04:05 MST"), done.Version,
+	)
 	for _, path := range done.Replaced {
 		_, _ = fmt.Fprintf(&text, "  moved aside: %s -> %s\n", path, filepath.Join(filepath.Dir(path), done.Name))
 	}
-	_, _ = fmt.Fprintln(&text, "What people wrote since then is not in it. At its next start, the service does what waited when the backup was made.")
+	_, _ = fmt.Fprintln(&text, "What people wrote since then is not in it. At its next start, the service does what "+
+		"waited when the backup was made.")
 	_, err := io.WriteString(c.env.Out, text.String())
 	return err
 }

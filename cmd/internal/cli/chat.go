@@ -83,8 +83,16 @@ func (c *command) chat(cmd *cobra.Command, f *chatFlags, args []string) error {
 		cfg.Log.Level = "warn" // only the conversation matters here
 	}
 	o := app.ChatOptions{
-		In: c.env.In, Out: c.env.Out, Once: text, JSON: f.asJSON, Ask: c.env.InTerm, Screen: c.env.OutTerm, Flush: c.env.Flush,
-		Language: language(c.env.Environ), Interrupts: c.interrupts.take, Continue: f.goOn,
+		In:         c.env.In,
+		Out:        c.env.Out,
+		Once:       text,
+		JSON:       f.asJSON,
+		Ask:        c.env.InTerm,
+		Screen:     c.env.OutTerm,
+		Flush:      c.env.Flush,
+		Language:   language(c.env.Environ),
+		Interrupts: c.interrupts.take,
+		Continue:   f.goOn,
 	}
 	if resume {
 		f.resume = strings.TrimPrefix(f.resume, toChoose)

@@ -76,7 +76,8 @@ func (c *command) checked(cfg *config.Config) error {
 	}
 	text := "ok: " + file
 	if cfg.Telegram.Token == "" {
-		text += "; no Telegram token (telegram.token or ZEPH_TELEGRAM_TOKEN): `zephbot` runs the simulator, `zephbot setup` sets up a bot"
+		text += "; no Telegram token (telegram.token or ZEPH_TELEGRAM_TOKEN): `zephbot` runs the simulator, `zephbot " +
+			"setup` sets up a bot"
 	}
 	_, err := fmt.Fprintln(c.env.Out, text)
 	return err

@@ -169,10 +169,28 @@ func (c *command) root() *cobra.Command {
 	p.StringVar(&c.flags.dataDir, "data-dir", "", "directory of the database, the audit log and workspaces")
 	p.StringVar(&c.flags.logLevel, "log-level", "", "trace, debug, info, warn or error")
 	p.StringVar(&c.flags.logFormat, "log-format", "", "console or json")
-	root.AddCommand(c.serveCommand(), c.simulateCommand(), c.chatCommand(), c.acpCommand(), c.configCommand(), c.versionCommand(),
-		c.renderCommand(), c.auditCommand(), c.toolsCommand(), c.policyCommand(), c.scanCommand(), c.filter(),
-		c.mcpCommand(), c.migrateCommand(), c.debugCommand(), c.doctorCommand(), c.setupCommand(), c.backupCommand(),
-		c.restoreCommand(), c.userCommand())
+	root.AddCommand(
+		c.serveCommand(),
+		c.simulateCommand(),
+		c.chatCommand(),
+		c.acpCommand(),
+		c.configCommand(),
+		c.versionCommand(),
+		c.renderCommand(),
+		c.auditCommand(),
+		c.toolsCommand(),
+		c.policyCommand(),
+		c.scanCommand(),
+		c.filter(),
+		c.mcpCommand(),
+		c.migrateCommand(),
+		c.debugCommand(),
+		c.doctorCommand(),
+		c.setupCommand(),
+		c.backupCommand(),
+		c.restoreCommand(),
+		c.userCommand(),
+	)
 	for _, sub := range root.Commands() {
 		wrapArgs(sub)
 	}

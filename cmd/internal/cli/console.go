@@ -16,7 +16,8 @@ type Console func() (console terminal.Console, restore func(), err error)
 // consoleOf returns how the process's terminal is prepared for drawing; nil if it has none, or one that cannot draw.
 func consoleOf(in, out *os.File) Console {
 	name := os.Getenv("TERM")
-	if runtime.GOOS == "windows" || name == "" || name == "dumb" || !console.IsTerminal(in) || !console.IsTerminal(out) {
+	if runtime.GOOS == "windows" || name == "" || name == "dumb" ||
+		!console.IsTerminal(in) || !console.IsTerminal(out) {
 		return nil
 	}
 	return func() (terminal.Console, func(), error) {

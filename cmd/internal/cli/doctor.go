@@ -14,13 +14,17 @@ func (c *command) doctorCommand() *cobra.Command {
 	var asJSON, offline, model bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check everything that the service depends on, and say what to do", Args: cobra.NoArgs,
-		Long: "Checks configuration, Telegram, models, databases, MCP servers, sandbox, audit log and more: a line each, " +
+		Long: "Checks configuration, Telegram, models, databases, MCP servers, sandbox, audit log and more: " +
+			"a line each, " +
 			"with what to do where something is wrong.\n" +
-			"It works with a broken configuration, and while the service runs. It changes nothing; each model is asked for " +
+			"It works with a broken configuration, and while the service runs. It changes nothing; each model " +
+			"is asked for " +
 			"one word. Exit code 1 if something fails.\n" +
-			"--model also gives each model one small turn with all tools, and shows what its server refused, what was learnt " +
+			"--model also gives each model one small turn with all tools, and shows what its server refused, " +
+			"what was learnt " +
 			"by that, and what it cost.\n" +
-			"--json prints a list of {\"check\",\"status\":\"ok|warn|fail\",\"text\",\"cure\"}. docs/setup.md explains the rows.",
+			"--json prints a list of {\"check\",\"status\":\"ok|warn|fail\",\"text\",\"cure\"}. docs/setup.md " +
+			"explains the rows.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts, err := c.patient()
 			if err != nil {
@@ -48,8 +52,8 @@ func (c *command) doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// patient returns what doctor examines: the configuration as far as it can be read. Of a file that cannot be read at all
-// nothing is used, and a row says so.
+// patient returns what doctor examines: the configuration as far as it can be read. Of a file that cannot be read at
+// all nothing is used, and a row says so.
 func (c *command) patient() (doctor.Options, error) {
 	cfg, found, err := c.examine()
 	if err != nil {
@@ -60,7 +64,8 @@ func (c *command) patient() (doctor.Options, error) {
 			return doctor.Options{}, err
 		}
 		found.Warnings = append(found.Warnings, config.Problem{
-			Text: "everything below is about the environment and the defaults only, because the file cannot be read; correct it, and run zephbot doctor again",
+			Text: "everything below is about the environment and the defaults only, because the file cannot be read; " +
+				"correct it, and run zephbot doctor again",
 		})
 	}
 	return doctor.Options{Options: c.options(cfg), Problems: found.Problems, Warnings: found.Warnings}, nil
@@ -82,6 +87,8 @@ func (c *command) printRows(rows []doctor.Row) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(c.env.Out, "%d ok, %d to look at, %d failed\n", counts[doctor.OK], counts[doctor.Warn], counts[doctor.Fail])
+	_, err := fmt.Fprintf(
+		c.env.Out, "%d ok, %d to look at, %d failed\n", counts[doctor.OK], counts[doctor.Warn], counts[doctor.Fail],
+	)
 	return err
 }

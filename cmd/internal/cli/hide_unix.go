@@ -22,6 +22,7 @@ func hide(f *os.File) func() (show func(), err error) {
 		if err := unix.IoctlSetTermios(fd, setTermios, &quiet); err != nil {
 			return nil, err
 		}
-		return func() { _ = unix.IoctlSetTermios(fd, setTermios, before) }, nil // the terminal is gone: nothing is shown
+		// the terminal is gone: nothing is shown
+		return func() { _ = unix.IoctlSetTermios(fd, setTermios, before) }, nil
 	}
 }

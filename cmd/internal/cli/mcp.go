@@ -71,8 +71,11 @@ func (c *command) signIn(ctx context.Context, b *app.Bench, id string) error {
 		}
 	}()
 	show := func(link string) error {
-		_, err := fmt.Fprintf(c.env.Out,
-			"Open this link in a browser:\n%s\nIf it ends at a page that does not load, paste its address here.\n", link)
+		_, err := fmt.Fprintf(
+			c.env.Out,
+			"Open this link in a browser:\n%s\nIf it ends at a page that does not load, paste its address here.\n",
+			link,
+		)
 		return err
 	}
 	err := b.SignIn(ctx, id, show, func(ctx context.Context) (string, error) {

@@ -65,8 +65,11 @@ func (c *command) printSchema(s *persistence.Schema, look, asJSON bool) error {
 		_, _ = fmt.Fprintf(&text, "%s %d %s\n", did, step.Version, step.Name)
 	}
 	if look && len(steps) > 0 {
-		_, _ = fmt.Fprintf(&text,
-			"%s: schema %d, this version makes it %d; zephbot migrate or the next start of the service does so\n", s.Place, s.Found, s.Known)
+		_, _ = fmt.Fprintf(
+			&text,
+			"%s: schema %d, this version makes it %d; zephbot migrate or the next start of the service does so\n",
+			s.Place, s.Found, s.Known,
+		)
 	} else {
 		_, _ = fmt.Fprintf(&text, "%s: schema %d, up to date\n", s.Place, s.Known)
 	}

@@ -24,7 +24,10 @@ func (c *command) rules(cfg *config.Config, run func(*app.Rules) error) error {
 
 func (c *command) policyCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "policy", Short: "Ask what the rules decide, test them, or replay recorded calls with others", Args: oneOfSubs, RunE: needSub,
+		Use:   "policy",
+		Short: "Ask what the rules decide, test them, or replay recorded calls with others",
+		Args:  oneOfSubs,
+		RunE:  needSub,
 	}
 	cmd.AddCommand(c.policyCheckCommand(), c.policyReplayCommand(), c.policyTestCommand())
 	return cmd

@@ -27,8 +27,10 @@ func (p *printer) printf(format string, args ...any) {
 func (c *command) policyTestCommand() *cobra.Command {
 	var asJSON, tap bool
 	cmd := &cobra.Command{
-		Use: "test FILE…", Short: "Check examples of calls against the rules; exit code 1 if one is decided differently",
-		Long: "Each [[example]] of a TOML file has tool, args and expect (allow, ask or deny), and optionally name, caller, chat, mode\n" +
+		Use:   "test FILE…",
+		Short: "Check examples of calls against the rules; exit code 1 if one is decided differently",
+		Long: "Each [[example]] of a TOML file has tool, args and expect (allow, ask or deny), and optionally name, " +
+			"caller, chat, mode\n" +
 			"(serve or chat), flagged and rule (a part of the trace). Nothing is run. docs/policy.md has examples.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

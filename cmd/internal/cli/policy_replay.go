@@ -31,9 +31,12 @@ func (c *command) policyReplayCommand() *cobra.Command {
 	r := &policyReplay{c: c}
 	cmd := &cobra.Command{
 		Use: "replay [FILE]", Short: "Show which recorded calls another configuration would decide differently",
-		Long: "Decides the calls in the audit logs again with the rules of --config, and compares with what was recorded. With --old,\n" +
-			"the configuration that was in force decides them too, and only what the two decide differently is shown: then it does\n" +
-			"not matter what the log does not record. Nothing is run, and nothing is asked. docs/policy.md says what cannot be known.",
+		Long: "Decides the calls in the audit logs again with the rules of --config, and compares with what was " +
+			"recorded. With --old,\n" +
+			"the configuration that was in force decides them too, and only what the two decide differently is " +
+			"shown: then it does\n" +
+			"not matter what the log does not record. Nothing is run, and nothing is asked. docs/policy.md says what " +
+			"cannot be known.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args) },
 	}
@@ -108,7 +111,10 @@ func (r *policyReplay) replay(ctx context.Context, logs []layout.Log, rp *replay
 
 func (r *policyReplay) print(s replay.Summary) error {
 	p := printer{out: r.c.env.Out}
-	p.printf("%d calls since %s: %d decided alike, %d differently", s.Calls, r.filter.since.Format("2006-01-02 15:04"), s.Same, s.Changed)
+	p.printf(
+		"%d calls since %s: %d decided alike, %d differently",
+		s.Calls, r.filter.since.Format("2006-01-02 15:04"), s.Same, s.Changed,
+	)
 	undecided := 0
 	for _, n := range s.Undecided {
 		undecided += n
@@ -126,7 +132,10 @@ func (r *policyReplay) print(s replay.Summary) error {
 			break
 		}
 		p.printf("\n%6d× %s  %s\n", d.Count, oneLine(d.Tool), shortened(oneLine(d.What), 120))
-		p.printf("        %-5s → %-5s  %s → %s\n", d.Old.Effect, d.New.Effect, oneLine(d.Old.Rule), oneLine(cmp.Or(d.New.Rule, d.New.Reason)))
+		p.printf(
+			"        %-5s → %-5s  %s → %s\n",
+			d.Old.Effect, d.New.Effect, oneLine(d.Old.Rule), oneLine(cmp.Or(d.New.Rule, d.New.Reason)),
+		)
 		p.printf("        first by %s, %s to %s\n", oneLine(d.Caller), local(d.First), local(d.Last))
 	}
 	if s.Beyond > 0 {

@@ -17,8 +17,8 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/upkeep"
 )
 
-// setupFlags are answers that are given on the command line. Secrets come from files or the environment only: others see
-// the arguments of a program, and a shell remembers them.
+// setupFlags are answers that are given on the command line. Secrets come from files or the environment only: others
+// see the arguments of a program, and a shell remembers them.
 type setupFlags struct {
 	tokenFile, keyFile, provider, baseURL, model, workDir, sandbox string
 	admins                                                         []int64
@@ -29,13 +29,17 @@ func (c *command) setupCommand() *cobra.Command {
 	var f setupFlags
 	cmd := &cobra.Command{
 		Use: "setup", Short: "Set up a bot: five questions, a configuration, and it runs", Args: cobra.NoArgs,
-		Long: "Asks for the token of the bot, who its admin is, which model answers, where it works and how commands are " +
+		Long: "Asks for the token of the bot, who its admin is, which model answers, where it works and how " +
+			"commands are " +
 			"confined; checks each answer, writes a short commented\n" +
-			"configuration (./zephbot.toml, or --config) and starts the bot. An existing file is never overwritten. Ctrl-C " +
+			"configuration (./zephbot.toml, or --config) and starts the bot. An existing file is never " +
+			"overwritten. Ctrl-C " +
 			"leaves nothing behind.\n" +
-			"Every answer can be given by a flag or in the environment (ZEPH_TELEGRAM_TOKEN, ZEPH_LLM_PROVIDERS_MAIN_API_KEY), " +
+			"Every answer can be given by a flag or in the environment (ZEPH_TELEGRAM_TOKEN, " +
+			"ZEPH_LLM_PROVIDERS_MAIN_API_KEY), " +
 			"so that it runs without a terminal too.",
-		Example: "  zephbot setup\n  zephbot setup --token-file token --provider openai --key-file key --model gpt-5-mini --admin 4711 --no-start",
+		Example: "  zephbot setup\n  zephbot setup --token-file token --provider openai --key-file key --model " +
+			"gpt-5-mini --admin 4711 --no-start",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.setup(cmd.Context(), &f)
 		},
@@ -43,7 +47,8 @@ func (c *command) setupCommand() *cobra.Command {
 	p := cmd.Flags()
 	p.StringVar(&f.tokenFile, "token-file", "", "file with the token from @BotFather")
 	p.Int64SliceVar(&f.admins, "admin", nil, "numeric id of an admin; may be repeated")
-	p.StringVar(&f.provider, "provider", "", "openai (or any server with its API), anthropic, ollama, offline, or a preset such as gemini (docs/models.md)")
+	p.StringVar(&f.provider, "provider", "", "openai (or any server with its API), anthropic, ollama, offline, or a "+
+		"preset such as gemini (docs/models.md)")
 	p.StringVar(&f.baseURL, "base-url", "", "address of the API, if it is not the vendor's own")
 	p.StringVar(&f.keyFile, "key-file", "", "file with the key of the API")
 	p.StringVar(&f.model, "model", "", "name of the model")
@@ -136,7 +141,13 @@ func (s *setup) place() error {
 	}
 	for s.exists(s.c.absolute(name)) {
 		if !s.in.person {
-			return usageError{fmt.Errorf("%s exists already and is not overwritten: start it with zephbot serve, or name another file with --config", name)}
+			return usageError{
+				fmt.Errorf(
+					"%s exists already and is not overwritten: start it with zephbot serve, or name another file "+
+						"with --config",
+					name,
+				),
+			}
 		}
 		s.in.say("%s exists already; it is never overwritten.", name)
 		answer, err := s.in.line("Enter uses it as it is; or type the path of another file: ")
@@ -237,7 +248,9 @@ func (s *setup) write() error {
 	}
 	if err := writeNew(s.path, text); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return usageError{fmt.Errorf("%s exists by now and is not overwritten: name another file with --config", s.path)}
+			return usageError{
+				fmt.Errorf("%s exists by now and is not overwritten: name another file with --config", s.path),
+			}
 		}
 		return fmt.Errorf("write the configuration: %w", err)
 	}
@@ -278,7 +291,8 @@ func writeNew(path string, text []byte) (err error) {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err = os.Link(f.Name(), path); err == nil || errors.Is(err, fs.ErrExist) { // unlike a renaming, it never replaces
+	// unlike a renaming, it never replaces
+	if err = os.Link(f.Name(), path); err == nil || errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return createNew(path, text) // a file system without links
@@ -301,8 +315,15 @@ func (c *command) start(ctx context.Context, s *setup) error {
 		return err
 	}
 	if cfg.Telegram.Token == "" {
-		return usageError{fmt.Errorf("%s has no telegram.token; add it there, or run zephbot setup with another file", c.flags.config)}
+		return usageError{
+			fmt.Errorf(
+				"%s has no telegram.token; add it there, or run zephbot setup with another file", c.flags.config,
+			),
+		}
 	}
-	s.in.say("The bot starts; Ctrl-C ends it. Later: %s. If something does not work: %s", s.command("serve"), s.command("doctor"))
+	s.in.say(
+		"The bot starts; Ctrl-C ends it. Later: %s. If something does not work: %s",
+		s.command("serve"), s.command("doctor"),
+	)
 	return c.serve(ctx, cfg, false)
 }

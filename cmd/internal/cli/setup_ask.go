@@ -78,7 +78,10 @@ func (a *asker) secret(prompt string) (config.Secret, error) {
 	if a.hide != nil {
 		show, err := a.hide()
 		if err != nil {
-			return "", fmt.Errorf("the terminal cannot hide what is typed (%w); put the secret into a file: --token-file, --key-file", err)
+			return "", fmt.Errorf(
+				"the terminal cannot hide what is typed (%w); put the secret into a file: --token-file, --key-file",
+				err,
+			)
 		}
 		defer show()
 	}

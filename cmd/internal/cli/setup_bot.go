@@ -36,7 +36,8 @@ func (s *setup) askToken(ctx context.Context) error {
 	} else if !s.in.person {
 		return need("the token with --token-file or ZEPH_TELEGRAM_TOKEN")
 	} else {
-		s.in.say("In Telegram, write /newbot to @BotFather (or /mybots, if you have one). It gives you a token like 123456:ABC-DEF…")
+		s.in.say("In Telegram, write /newbot to @BotFather (or /mybots, if you have one). It gives you a token like " +
+			"123456:ABC-DEF…")
 	}
 	for {
 		token, err := s.in.secret("Token")
@@ -86,7 +87,9 @@ func (s *setup) askAdmin(ctx context.Context) error {
 	s.out.Admins = s.f.admins
 	for _, id := range s.f.admins {
 		if id <= 0 {
-			return usageError{fmt.Errorf("--admin %d: want the numeric id of a person; the bot tells it to whoever writes to it", id)}
+			return usageError{
+				fmt.Errorf("--admin %d: want the numeric id of a person; the bot tells it to whoever writes to it", id),
+			}
 		}
 	}
 	if len(s.f.admins) > 0 || len(s.env.Telegram.Admins) > 0 {
@@ -97,7 +100,10 @@ func (s *setup) askAdmin(ctx context.Context) error {
 		return nil
 	}
 	code := access.ShortCode()
-	s.in.say("\n2 of 5: you\nOpen https://t.me/%s?start=%s and press Start, or send the bot this message: /start %s", s.bot.Username, code, code)
+	s.in.say(
+		"\n2 of 5: you\nOpen https://t.me/%s?start=%s and press Start, or send the bot this message: /start %s",
+		s.bot.Username, code, code,
+	)
 	s.in.say("Whoever does that is the admin. Waiting … (Enter goes on without; a numeric id is taken too)")
 	err := s.meet(ctx, code)
 	if len(s.out.Admins) == 0 {
@@ -107,7 +113,8 @@ func (s *setup) askAdmin(ctx context.Context) error {
 }
 
 // laterAdmin says how somebody becomes the admin later, after a code was shown.
-const laterAdmin = "Nobody is admin yet. The link stays good: whoever follows it once the bot runs is the first. The bot also shows a code at its start."
+const laterAdmin = "Nobody is admin yet. The link stays good: whoever follows it once the bot runs is the first. The " +
+	"bot also shows a code at its start."
 
 // noAdmin says how somebody becomes the admin later.
 const noAdmin = "Nobody is admin yet: at its start the bot shows a code, and whoever sends it to the bot is the first."

@@ -72,7 +72,13 @@ func sources(local []providers.LocalServer) []source {
 	}
 	return append(
 		list,
-		source{title: "another server with OpenAI's API, such as LiteLLM or vLLM", kind: "openai", address: "?", example: "https://host/v1", key: true},
+		source{
+			title:   "another server with OpenAI's API, such as LiteLLM or vLLM",
+			kind:    "openai",
+			address: "?",
+			example: "https://host/v1",
+			key:     true,
+		},
 		source{title: "none for now: a built-in one without intelligence, to see how things work", kind: "offline"},
 	)
 }
@@ -119,7 +125,10 @@ func (s *setup) askModel(ctx context.Context) error {
 // modelOfEnvironment checks the models that the environment describes.
 func (s *setup) modelOfEnvironment(ctx context.Context) error {
 	if s.f.provider+s.f.model+s.f.keyFile+s.f.baseURL != "" {
-		return usageError{errors.New("the models are set by ZEPH_LLM_PROVIDERS_… already; unset these variables, or leave out --provider, --model, --base-url and --key-file")}
+		return usageError{
+			errors.New("the models are set by ZEPH_LLM_PROVIDERS_… already; unset these variables, or leave out " +
+				"--provider, --model, --base-url and --key-file"),
+		}
 	}
 	for _, p := range s.env.LLM.Providers {
 		if s.f.unchecked {
@@ -135,12 +144,18 @@ func (s *setup) modelOfEnvironment(ctx context.Context) error {
 // modelOfFlags checks the model that the command line describes.
 func (s *setup) modelOfFlags(ctx context.Context) error {
 	if s.f.provider == "" {
-		return need("the model with --provider, --model and --key-file, or with ZEPH_LLM_PROVIDERS_MAIN_MODEL and ZEPH_LLM_PROVIDERS_MAIN_API_KEY")
+		return need("the model with --provider, --model and --key-file, or with ZEPH_LLM_PROVIDERS_MAIN_MODEL and " +
+			"ZEPH_LLM_PROVIDERS_MAIN_API_KEY")
 	}
 	if all := append(types(), presets()...); !slices.Contains(all, s.f.provider) {
 		if d, known := dialect.Meant(s.f.provider); known {
 			if d.Name == "" {
-				return usageError{fmt.Errorf("--provider %q: %s has no preset; write --provider openai --base-url %s", s.f.provider, d.Title, d.BaseURL)}
+				return usageError{
+					fmt.Errorf(
+						"--provider %q: %s has no preset; write --provider openai --base-url %s",
+						s.f.provider, d.Title, d.BaseURL,
+					),
+				}
 			}
 			return usageError{fmt.Errorf("--provider %q: for %s write --provider %s", s.f.provider, d.Title, d.Name)}
 		}
@@ -157,7 +172,9 @@ func (s *setup) modelOfFlags(ctx context.Context) error {
 		return need("the address of your own resource with --base-url")
 	}
 	if s.f.baseURL != "" && !address(s.f.baseURL) {
-		return usageError{fmt.Errorf("--base-url: want an address such as https://host/v1, without user name and query")}
+		return usageError{
+			fmt.Errorf("--base-url: want an address such as https://host/v1, without user name and query"),
+		}
 	}
 	if s.f.keyFile != "" {
 		var err error
@@ -205,7 +222,8 @@ func newProvider(kind string) *config.Provider {
 // address says whether a text is the address of an API.
 func address(text string) bool {
 	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && (u.RawQuery == "" || strings.HasPrefix(u.RawQuery, "api-version="))
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
+		u.User == nil && (u.RawQuery == "" || strings.HasPrefix(u.RawQuery, "api-version="))
 }
 
 // pick asks which source it is.
@@ -357,14 +375,20 @@ func (s *setup) vendorKey(p *config.Provider) (variable string, value config.Sec
 func (s *setup) askModelName(ctx context.Context, p *config.Provider, propose string) error {
 	var names []string
 	if !s.f.unchecked {
-		names, _ = providers.New(providers.Options{Config: s.env, Log: zerolog.Nop()}).List(ctx, *p) // the call that follows says what is wrong
+		// the call that follows says what is wrong
+		names, _ = providers.New(providers.Options{Config: s.env, Log: zerolog.Nop()}).List(ctx, *p)
 	}
 	if propose != "" && len(names) > 0 && !slices.Contains(names, propose) {
 		propose = ""
 	}
 	if len(names) > 0 {
 		const most = 12
-		s.in.say("It has %d models: %s%s", len(names), strings.Join(names[:min(len(names), most)], ", "), map[bool]string{true: " …"}[len(names) > most])
+		s.in.say(
+			"It has %d models: %s%s",
+			len(names),
+			strings.Join(names[:min(len(names), most)], ", "),
+			map[bool]string{true: " …"}[len(names) > most],
+		)
 	}
 	prompt := "Model: "
 	if propose != "" {

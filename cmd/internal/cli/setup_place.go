@@ -27,7 +27,8 @@ func (s *setup) askWorkDir(context.Context) error {
 	if !s.in.person {
 		return nil
 	}
-	s.in.explain("\n4 of 5: where it works\nEach chat has a directory of its own, which is empty at first. Or all of them work in one directory of yours, such as a project.")
+	s.in.explain("\n4 of 5: where it works\nEach chat has a directory of its own, which is empty at first. Or all of " +
+		"them work in one directory of yours, such as a project.")
 	for {
 		answer, err := s.in.line("Enter for directories of their own, or the path of yours: ")
 		if err != nil || answer == "" {
@@ -101,7 +102,8 @@ func (s *setup) askSandbox(ctx context.Context) error {
 	s.in.explain("\n5 of 5: the sandbox\nThis machine has: %s", text)
 	question := "Commands of the bot run inside it. Refuse them if it is ever missing?"
 	if !full {
-		question = "Only your rules and approvals would limit commands of the bot. Refuse all commands as long as that is so?"
+		question = "Only your rules and approvals would limit commands of the bot. Refuse all commands as long " +
+			"as that is so?"
 	}
 	refuse, err := s.in.yes(question, false)
 	if refuse {

@@ -19,14 +19,18 @@ import (
 func (c *command) userCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "user", Short: "Export or erase what is stored about a person", Args: oneOfSubs, RunE: needSub,
-		Long: "Exports or erases what is stored about a person, whether or not a service runs. ID is telegram:42, a number " +
-			"for telegram:…, or terminal:local.\nOf somebody about whom nothing is stored it says so, with exit code 0.",
+		Long: "Exports or erases what is stored about a person, whether or not a service runs. ID is " +
+			"telegram:42, a number " +
+			"for telegram:…, or terminal:local.\nOf somebody about whom nothing is stored it says so, with " +
+			"exit code 0.",
 	}
 	var to string
 	export := &cobra.Command{
 		Use: "export ID", Short: "Write everything that is stored about a person to a ZIP", Args: cobra.ExactArgs(1),
-		Long: "Writes everything that is stored about a person to a ZIP with a README: conversations, files, memories, " +
-			"settings, usage, lines of the audit log.\nCredentials are removed; what others said in groups is not in it.",
+		Long: "Writes everything that is stored about a person to a ZIP with a README: conversations, " +
+			"files, memories, " +
+			"settings, usage, lines of the audit log.\nCredentials are removed; what others said in groups " +
+			"is not in it.",
 		Example: "  zephbot user export telegram:42 -o ann.zip",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withUser(args[0], func(u *upkeep.User) error { return c.exportUser(cmd.Context(), u, to) })
@@ -35,13 +39,19 @@ func (c *command) userCommand() *cobra.Command {
 	export.Flags().StringVarP(&to, "output", "o", "", "the file, or - for stdout (default export-ID.zip here)")
 	var sure, look, asJSON bool
 	erase := &cobra.Command{
-		Use: "erase ID", Short: "Erase a person, and print a receipt of what went and what stays", Args: cobra.ExactArgs(1),
-		Long: "Erases what is stored about a person, for good, and prints a receipt: what went, what stays and why. A running " +
-			"service does it, and this waits for its receipt.\nInterrupted anywhere, the next start of the service, or the " +
+		Use:   "erase ID",
+		Short: "Erase a person, and print a receipt of what went and what stays",
+		Args:  cobra.ExactArgs(1),
+		Long: "Erases what is stored about a person, for good, and prints a receipt: what went, what stays and " +
+			"why. A running " +
+			"service does it, and this waits for its receipt.\nInterrupted anywhere, the next start of the " +
+			"service, or the " +
 			"same command, finishes it.",
 		Example: "  zephbot user erase telegram:42 --dry-run",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withUser(args[0], func(u *upkeep.User) error { return c.eraseUser(cmd.Context(), u, sure, look, asJSON) })
+			return c.withUser(args[0], func(u *upkeep.User) error {
+				return c.eraseUser(cmd.Context(), u, sure, look, asJSON)
+			})
 		},
 	}
 	erase.Flags().BoolVar(&sure, "yes", false, "do not ask")
@@ -122,7 +132,10 @@ func (c *command) eraseUser(ctx context.Context, u *upkeep.User, sure, look, asJ
 		return err
 	}
 	if len(r.Problems) > 0 {
-		return fmt.Errorf("not everything was erased: %s; the log says why, and the same command tries again", strings.Join(r.Problems, ", "))
+		return fmt.Errorf(
+			"not everything was erased: %s; the log says why, and the same command tries again",
+			strings.Join(r.Problems, ", "),
+		)
 	}
 	return nil
 }

@@ -167,13 +167,15 @@ func (k *checker) providers() {
 	}
 }
 
-// astray says whether mistakes in the table of a provider leave it unknown whose server it is. The default is the address
-// of one vendor, and a key of another one must not be sent there, as doctor would.
+// astray says whether mistakes in the table of a provider leave it unknown whose server it is. The default is the
+// address of one vendor, and a key of another one must not be sent there, as doctor would.
 func (k *checker) astray(at string) bool {
 	wrong := func(setting string) bool {
 		key := join(at, setting)
 		named := k.c.place(key).problem(key, "").Key
-		return slices.ContainsFunc(slices.Concat(k.read, k.problems), func(p Problem) bool { return p.Key == named || p.Key == key })
+		return slices.ContainsFunc(slices.Concat(k.read, k.problems), func(p Problem) bool {
+			return p.Key == named || p.Key == key
+		})
 	}
 	if wrong("base_url") {
 		return true
@@ -185,7 +187,8 @@ func (k *checker) astray(at string) bool {
 }
 
 // preset sets what the preset of a provider says and nobody has set. A key is only taken from the variable of a vendor
-// that is named: the environment may hold keys that are none of ours. It returns false if the preset cannot be followed.
+// that is named: the environment may hold keys that are none of ours. It returns false if
+// the preset cannot be followed.
 func (k *checker) preset(p *Provider, at string) bool {
 	d, known := dialect.Named(p.Preset)
 	if !known || k.bad[join(at, "preset")] {
@@ -195,14 +198,22 @@ func (k *checker) preset(p *Provider, at string) bool {
 		p.Type = "anthropic"
 	}
 	own := k.set(join(at, "base_url"))
-	if other := p.Type != "openai" && p.Type != "ollama"; other != (d.Wire == "anthropic") && !own || p.Type == "ollama" && p.Preset != "ollama" {
-		k.wrong(join(at, "preset"), "%s has not the API of type %s; take out type, or set base_url to an address that has it", p.Preset, p.Type)
+	if other := p.Type != "openai" && p.Type != "ollama"; other != (d.Wire == "anthropic") && !own ||
+		p.Type == "ollama" && p.Preset != "ollama" {
+		k.wrong(
+			join(at, "preset"),
+			"%s has not the API of type %s; take out type, or set base_url to an address that has it",
+			p.Preset, p.Type,
+		)
 		return false
 	}
 	switch {
 	case own:
 	case d.BaseURL == "":
-		k.wrong(join(at, "base_url"), "is missing; preset %s needs the address of your own resource (docs/models.md)", p.Preset)
+		k.wrong(
+			join(at, "base_url"), "is missing; preset %s needs the address of your own resource (docs/models.md)",
+			p.Preset,
+		)
 		return false
 	default:
 		p.BaseURL = d.BaseURL
@@ -284,8 +295,11 @@ func (k *checker) routes() {
 func (k *checker) transcription() {
 	for i, p := range k.c.LLM.Providers {
 		if p.TranscriptionModel != "" && p.Type != "openai" && p.Type != "ollama" {
-			k.wrong(join(item("llm.providers", i), "transcription_model"),
-				"a provider of type %s cannot write down speech; leave it empty here and set it at one of type openai", p.Type)
+			k.wrong(
+				join(item("llm.providers", i), "transcription_model"),
+				"a provider of type %s cannot write down speech; leave it empty here and set it at one of type openai",
+				p.Type,
+			)
 		}
 	}
 }

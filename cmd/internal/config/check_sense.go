@@ -11,14 +11,17 @@ import (
 // ownWords are the tables whose `enabled` only turns off a part of them, or about which another check has a better
 // sentence.
 func ownWords() []string {
-	return []string{"tools", "index", "tools.policy", "tools.authorization", "tools.adversarial_policy", "tools.filters"}
+	return []string{
+		"tools", "index", "tools.policy", "tools.authorization", "tools.adversarial_policy", "tools.filters",
+	}
 }
 
 // dormant warns about tables that are off although something in them was changed, once for each.
 func (k *checker) dormant() {
 	off := map[string]bool{}
 	walk(k.c, func(l leaf) {
-		if table, ok := strings.CutSuffix(l.key, ".enabled"); ok && !l.value.Bool() && !slices.Contains(ownWords(), table) {
+		if table, ok := strings.CutSuffix(l.key, ".enabled"); ok &&
+			!l.value.Bool() && !slices.Contains(ownWords(), table) {
 			off[table] = true
 		}
 	})
@@ -46,7 +49,9 @@ func (k *checker) untidy(l leaf) {
 			k.untidySecret(item(l.key, i), l.value.Index(i).String())
 		}
 	case l.typ.Kind() == reflect.Map && l.typ.Elem() == secretType:
-		for _, name := range slices.SortedFunc(slices.Values(l.value.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) {
+		for _, name := range slices.SortedFunc(slices.Values(l.value.MapKeys()), func(a, b reflect.Value) int {
+			return strings.Compare(a.String(), b.String())
+		}) {
 			k.untidySecret(join(l.key, name.String()), l.value.MapIndex(name).String())
 		}
 	}
@@ -55,8 +60,8 @@ func (k *checker) untidy(l leaf) {
 // quotationMarks are those of keyboards and of text processors.
 const quotationMarks = "\"'`´“”„‟‘’‚‛«»‹›＂＇"
 
-// untidySecret refuses white space around a secret, which no server takes, and warns about quotation marks, which an env
-// file passes on where a shell would remove them.
+// untidySecret refuses white space around a secret, which no server takes, and warns about quotation marks, which an
+// env file passes on where a shell would remove them.
 func (k *checker) untidySecret(key, secret string) {
 	text := strings.TrimFunc(secret, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
 	if text != secret {
@@ -81,7 +86,9 @@ func (k *checker) useless() {
 		k.unused(item("mcp.servers", i), &s)
 	}
 	if t := k.c.Telegram; len(t.AllowedBots) > 0 && !t.BotToBot {
-		k.warn("telegram.allowed_bots", "has no effect: telegram.bot_to_bot is false; set that to true, or take this out")
+		k.warn(
+			"telegram.allowed_bots", "has no effect: telegram.bot_to_bot is false; set that to true, or take this out",
+		)
 	}
 	if v := k.c.Vector; v.Backend == "embedded" && v.URL != "" {
 		k.warn("vector.url", "has no effect: vector.backend is \"embedded\"; set that to \"qdrant\", or take this out")
@@ -102,11 +109,18 @@ func (k *checker) uselessOf(at string, p *Provider) {
 		{"embedding_model", []string{"openai", "ollama"}},
 	} {
 		if key := join(at, u.key); k.set(key) && !k.bad[key] && !slices.Contains(u.types, p.Type) {
-			k.warn(key, "has no effect: it is for type %s, and this provider has type %s; take it out", strings.Join(u.types, " and "), p.Type)
+			k.warn(
+				key, "has no effect: it is for type %s, and this provider has type %s; take it out",
+				strings.Join(u.types, " and "), p.Type,
+			)
 		}
 	}
 	if p.ContextTokens > 0 && p.ContextTokens <= p.MaxTokens {
-		k.wrong(join(at, "context_tokens"), "%d leaves no room for a conversation beside an answer of max_tokens (%d); make it larger, or that smaller", p.ContextTokens, p.MaxTokens)
+		k.wrong(
+			join(at, "context_tokens"),
+			"%d leaves no room for a conversation beside an answer of max_tokens (%d); make it larger, or that smaller",
+			p.ContextTokens, p.MaxTokens,
+		)
 	}
 }
 
@@ -134,15 +148,23 @@ func (k *checker) opposed() {
 		}
 	}
 	if l := k.c.LLM; l.Idle > l.Timeout && k.set("llm.idle_timeout") {
-		k.warn("llm.idle_timeout", "has no effect: llm.timeout (%s) ends a call before; make it smaller, or that larger", formatDuration(l.Timeout))
+		k.warn(
+			"llm.idle_timeout", "has no effect: llm.timeout (%s) ends a call before; make it smaller, or that larger",
+			formatDuration(l.Timeout),
+		)
 	}
 	for _, id := range k.c.Telegram.AllowedChats {
 		if id != "*" && !strings.HasPrefix(id, "-") {
-			k.warn("telegram.allowed_chats", "%s is the id of a person, and those of groups begin with a minus; people belong into telegram.allowed_users", id)
+			k.warn("telegram.allowed_chats", "%s is the id of a person, and those of groups begin with a minus; "+
+				"people belong into telegram.allowed_users", id)
 		}
 	}
 	if t := k.c.Telegram; t.APIURL == "https://api.telegram.org" && t.MaxUploadBytes > telegramUpload {
-		k.warn("telegram.max_upload_bytes", "Telegram itself takes %d bytes; larger files need a Bot API server of your own (telegram.api_url)", telegramUpload)
+		k.warn(
+			"telegram.max_upload_bytes",
+			"Telegram itself takes %d bytes; larger files need a Bot API server of your own (telegram.api_url)",
+			telegramUpload,
+		)
 	}
 }
 
@@ -160,7 +182,10 @@ func (k *checker) limits(at string, l *Limits) {
 		{"usd", l.USDPerDay, l.USDPerMonth},
 	} {
 		if pair.month > 0 && pair.day > pair.month {
-			k.warn(at+"."+pair.unit+"_per_day", "%g is more than %s_per_month (%g), which ends it before; make it smaller", pair.day, pair.unit, pair.month)
+			k.warn(
+				at+"."+pair.unit+"_per_day", "%g is more than %s_per_month (%g), which ends it before; make it smaller",
+				pair.day, pair.unit, pair.month,
+			)
 		}
 	}
 }

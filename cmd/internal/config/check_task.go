@@ -27,7 +27,8 @@ func (k *checker) task(at string, t *Task) {
 			k.wrong(join(at, "run_at"), "%v", err)
 		}
 	}
-	tooLong := len([]rune(t.Name)) > schedule.MaxName || len([]rune(t.Kind)) > schedule.MaxKind || len([]rune(t.Task)) > schedule.MaxText
+	tooLong := len([]rune(t.Name)) > schedule.MaxName ||
+		len([]rune(t.Kind)) > schedule.MaxKind || len([]rune(t.Task)) > schedule.MaxText
 	if _, err := schedule.Checked(t.Name, t.Kind, t.Task); err != nil && t.Name != "" && !tooLong {
 		k.wrong(at, "%s", sentence(err, ""))
 	}
@@ -40,7 +41,8 @@ func (k *checker) taskPlace(at string, t *Task) {
 		k.wrong(join(at, "owner"), "there are no telegram.admins; name the person in whose name it runs")
 	}
 	if t.Chat != "" && !taskChat.MatchString(t.Chat) && t.Chat != strconv.FormatInt(t.Owner, 10) {
-		k.wrong(join(at, "chat"), "%s is neither a group (\"-100123\") nor a topic of one (\"-100123/7\"); leave it out for the private chat of the owner", shorten(t.Chat))
+		k.wrong(join(at, "chat"), "%s is neither a group (\"-100123\") nor a topic of one (\"-100123/7\"); leave it "+
+			"out for the private chat of the owner", shorten(t.Chat))
 	}
 }
 

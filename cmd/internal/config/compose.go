@@ -35,14 +35,21 @@ func Compose(c Chosen) []byte {
 		fmt.Fprintf(&b, format+"\n", args...)
 	}
 	fmt.Fprintf(&b, "# Configuration of zephbot: what differs from the defaults. Every key is explained in\n# %s\n"+
-		"# `zephbot config check` finds mistakes, `zephbot config print` shows what applies. A restart applies changes.\n", Reference)
+		"# `zephbot config check` finds mistakes, `zephbot config print` shows what applies. A restart "+
+		"applies changes.\n", Reference)
 	if c.DataDir != "" {
 		b.WriteByte('\n')
-		line("Database, audit log and files of the chats; keep it, and back it up.", "data_dir = %s", quoteText(c.DataDir))
+		line(
+			"Database, audit log and files of the chats; keep it, and back it up.", "data_dir = %s",
+			quoteText(c.DataDir),
+		)
 	}
 	b.WriteString("\n[telegram]\n")
 	if c.Token != "" {
-		line("From @BotFather. Whoever has it is the bot: /revoke there makes a new one.", "token = %s", quoteText(c.Token.Reveal()))
+		line(
+			"From @BotFather. Whoever has it is the bot: /revoke there makes a new one.", "token = %s",
+			quoteText(c.Token.Reveal()),
+		)
 	} else {
 		b.WriteString("# The token is read from ZEPH_TELEGRAM_TOKEN.\n")
 	}
@@ -54,9 +61,13 @@ func Compose(c Chosen) []byte {
 		for i, id := range c.Admins {
 			ids[i] = strconv.FormatInt(id, 10)
 		}
-		line("Who manages the bot. Admins admit others in the chat: /admit ID.", "admins = [%s]", strings.Join(ids, ", "))
+		line(
+			"Who manages the bot. Admins admit others in the chat: /admit ID.", "admins = [%s]",
+			strings.Join(ids, ", "),
+		)
 	} else {
-		b.WriteString("# Nobody is admin yet: the service shows a code at its start, and whoever sends it to the bot is the first.\n")
+		b.WriteString("# Nobody is admin yet: the service shows a code at its start, and whoever sends it to the bot " +
+			"is the first.\n")
 	}
 	c.provider(&b)
 	c.places(line, &b)
@@ -69,7 +80,10 @@ func (c *Chosen) provider(b *strings.Builder) {
 	if p == nil {
 		return
 	}
-	fmt.Fprintf(b, "\n# The model that answers.\n[[llm.providers]]\nname = %s\ntype = %s\n", quoteText(p.Name), quoteText(p.Type))
+	fmt.Fprintf(
+		b, "\n# The model that answers.\n[[llm.providers]]\nname = %s\ntype = %s\n",
+		quoteText(p.Name), quoteText(p.Type),
+	)
 	base, other := baseURLs()[p.Type]
 	if !other {
 		base = openAI
@@ -96,10 +110,17 @@ func (c *Chosen) places(line func(comment, format string, args ...any), b *strin
 		b.WriteString("\n[tools.shell]\n")
 	}
 	if c.WorkDir != "" {
-		line("All chats work in this directory. Without this line each has one of its own, below data_dir.", "allowed_paths = [%s]", quoteText(c.WorkDir))
+		line(
+			"All chats work in this directory. Without this line each has one of its own, below data_dir.",
+			"allowed_paths = [%s]",
+			quoteText(c.WorkDir),
+		)
 	}
 	if sandbox {
-		line("auto: what the kernel offers; required: no command runs without it; off: none.", "sandbox = %s", quoteText(c.Sandbox))
+		line(
+			"auto: what the kernel offers; required: no command runs without it; off: none.", "sandbox = %s",
+			quoteText(c.Sandbox),
+		)
 	}
 	if c.WorkDir != "" {
 		fmt.Fprintf(b, "\n[tools.file]\nallowed_paths = [%s]\n", quoteText(c.WorkDir))

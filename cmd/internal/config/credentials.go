@@ -8,7 +8,12 @@ import (
 
 // Credentials returns the values that must never appear anywhere: tokens, keys, and the passwords in addresses.
 func (c *Config) Credentials() []string {
-	list := []string{c.Telegram.Token.Reveal(), c.Telegram.WebhookSecret.Reveal(), c.Vector.APIKey.Reveal(), c.WebSearch.APIKey.Reveal()}
+	list := []string{
+		c.Telegram.Token.Reveal(),
+		c.Telegram.WebhookSecret.Reveal(),
+		c.Vector.APIKey.Reveal(),
+		c.WebSearch.APIKey.Reveal(),
+	}
 	for _, p := range c.LLM.Providers {
 		for _, key := range p.Keys() {
 			list = append(list, key.Reveal())
@@ -70,7 +75,8 @@ var secretName = regexp.MustCompile(`(?i)auth|key|token|secret|pass|cookie|crede
 // credential returns the credential in the value of a header, which may begin with its kind.
 func credential(value Secret) string {
 	text := value.Reveal()
-	if kind, rest, ok := strings.Cut(text, " "); ok && (strings.EqualFold(kind, "Bearer") || strings.EqualFold(kind, "Basic")) {
+	if kind, rest, ok := strings.Cut(text, " "); ok &&
+		(strings.EqualFold(kind, "Bearer") || strings.EqualFold(kind, "Basic")) {
 		return strings.TrimSpace(rest)
 	}
 	return text

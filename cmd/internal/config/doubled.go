@@ -21,7 +21,9 @@ type doubledHeader struct {
 
 func (h doubledHeader) warning(file string) Problem {
 	return Problem{File: file, Line: h.line, Key: h.name, Text: fmt.Sprintf(
-		"[%s] directly before [[%s]] is not valid TOML; it is read as if it did not stand there: remove this line", h.name, h.name)}
+		"[%s] directly before [[%s]] is not valid TOML; it is read as if it did not stand there: remove this line",
+		h.name, h.name,
+	)}
 }
 
 // withoutDoubled blanks the lines [table] that come directly before [[table]] and contain nothing of their own, if they

@@ -159,7 +159,8 @@ func (e *environment) warnUnknown(known map[string]bool) {
 	for _, name := range e.alike { // "zeph_telegram_token", "ZEPHBOT_TELEGRAM_TOKEN"
 		_, rest, _ := strings.Cut(strings.ToUpper(name), "_")
 		if meant := envPrefix + "_" + rest; known[meant] {
-			e.wrong(name, "is not read, because our variables begin with "+envPrefix+"_ and are in upper case; did you mean "+meant+"?")
+			e.wrong(name, "is not read, because our variables begin with "+
+				envPrefix+"_ and are in upper case; did you mean "+meant+"?")
 		}
 	}
 }

@@ -181,7 +181,8 @@ func checkURL(f field, s string) string {
 func checkZone(s string) string {
 	if _, err := time.LoadLocation(s); err != nil {
 		return shorten(s) +
-			` is not allowed; allowed: a time zone that this machine knows, such as "Europe/Berlin", or "Local" for the machine's own`
+			` is not allowed; allowed: a time zone that this machine knows, such as "Europe/Berlin", or "Local" for ` +
+			`the machine's own`
 	}
 	return ""
 }

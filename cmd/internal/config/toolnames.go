@@ -31,7 +31,8 @@ func (c *Config) ToolProblem(name string, glob bool) (problem reason.Reason, sur
 	}
 	canonical := strings.ToLower(strings.TrimSpace(name))
 	names := func(tool act.Tool) bool {
-		return tool.Name == canonical || slices.Contains(tool.Aliases, canonical) || glob && matches(canonical, tool.Name)
+		return tool.Name == canonical || slices.Contains(tool.Aliases, canonical) ||
+			glob && matches(canonical, tool.Name)
 	}
 	if c.tools == nil || slices.ContainsFunc(c.tools, names) {
 		return reason.Reason{}, true

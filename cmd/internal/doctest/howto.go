@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Change is one thing that a page of instructions asks its reader to do: write a file, insert lines into one, copy one, or
-// run a command.
+// Change is one thing that a page of instructions asks its reader to do: write a file, insert lines into
+// one, copy one, or run a command.
 type Change struct {
 	Line    int    // of the page, counted from 1
 	Command string // for a shell; "" = the change is of files
@@ -113,8 +113,8 @@ type Joined struct {
 // testing is a command that runs tests that it names.
 var testing = regexp.MustCompile(`^(.*\bgo test \S.*) -run '?([^']+)'?$`)
 
-// Join returns the commands of a page in its order. Those that run tests of the same packages become one, in the place of
-// the first, and a command that was there before is left out.
+// Join returns the commands of a page in its order. Those that run tests of the same packages become one, in the place
+// of the first, and a command that was there before is left out.
 func Join(changes []Change) []Joined {
 	var list []Joined
 	at := map[string]int{}

@@ -56,8 +56,8 @@ type Options struct {
 }
 
 // Run checks everything that the service depends on, and returns a row for each finding. It works with a configuration
-// that has mistakes, offline, and while the service runs, which does not notice it. It changes nothing and tells nobody.
-// Each provider of a model is asked for one word at most. No row contains a secret.
+// that has mistakes, offline, and while the service runs, which does not notice it. It changes nothing and tells
+// nobody. Each provider of a model is asked for one word at most. No row contains a secret.
 func Run(ctx context.Context, opts Options) []Row {
 	opts.Log = zerolog.Nop()
 	if opts.Now == nil {
@@ -110,7 +110,11 @@ func (d *doctor) checks() []probe {
 	}
 	for i := range d.c.LLM.Providers {
 		p := &d.c.LLM.Providers[i]
-		list = append(list, probe{name: "model " + p.Name, online: p.Type != "offline", run: func(ctx context.Context) []Row { return d.model(ctx, i, p) }})
+		list = append(list, probe{
+			name:   "model " + p.Name,
+			online: p.Type != "offline",
+			run:    func(ctx context.Context) []Row { return d.model(ctx, i, p) },
+		})
 	}
 	if d.opts.Model {
 		list = append(list, probe{name: "turn", online: true, within: turnWithin, run: d.turns})
@@ -130,8 +134,8 @@ func (d *doctor) checks() []probe {
 	)
 }
 
-// all runs the checks side by side. One that does not end in time has a row that says so, and is left alone: it ends with
-// the program.
+// all runs the checks side by side. One that does not end in time has a row that says so, and is left
+// alone: it ends with the program.
 func (d *doctor) all(ctx context.Context, list []probe) []Row {
 	results := make([]chan []Row, len(list))
 	var running sync.WaitGroup
@@ -161,7 +165,9 @@ func (d *doctor) all(ctx context.Context, list []probe) []Row {
 		case found := <-results[i]:
 			rows = append(rows, found...)
 		case <-limit.Done():
-			rows = append(rows, fail(one.name, "gave no answer within %s", d.limit(one))("look at what it depends on, and run zephbot doctor again"))
+			rows = append(rows, fail(one.name, "gave no answer within %s", d.limit(one))(
+				"look at what it depends on, and run zephbot doctor again",
+			))
 		}
 		cancel()
 	}
@@ -229,7 +235,12 @@ func (d *doctor) config(context.Context) []Row {
 
 // problem makes a row of a problem, whose text ends with what to do.
 func (d *doctor) problem(status Status, p config.Problem) Row {
-	row := Row{Check: "config", Status: status, Text: p.String(), Cure: "correct it there; docs/config.md explains every key"}
+	row := Row{
+		Check:  "config",
+		Status: status,
+		Text:   p.String(),
+		Cure:   "correct it there; docs/config.md explains every key",
+	}
 	if i := strings.LastIndex(row.Text, "; "); i > 0 {
 		row.Text, row.Cure = row.Text[:i], row.Text[i+2:]
 	}

@@ -42,19 +42,30 @@ func (d *doctor) place(context.Context) []Row {
 	info, err := os.Stat(d.dir)
 	there := err == nil
 	if there && info.Mode().Perm()&0o077 != 0 {
-		rows = append(rows, warn(about, "%s can be read by other accounts of this machine (mode %04o)", d.dir, info.Mode().Perm())("chmod 700 "+d.dir))
+		rows = append(rows, warn(
+			about, "%s can be read by other accounts of this machine (mode %04o)", d.dir, info.Mode().Perm(),
+		)("chmod 700 "+d.dir))
 	}
 	left, err := workspace.FreeSpace(d.dir)
 	switch {
 	case err != nil:
-		rows = append(rows, warn(about, "the free space of %s cannot be determined: %v", d.dir, check.Reason(err))("look at the disk"))
+		rows = append(rows, warn(
+			about, "the free space of %s cannot be determined: %v", d.dir, check.Reason(err),
+		)("look at the disk"))
 	case left < spaceNone:
-		rows = append(rows, fail(about, "the disk of %s is full: %s are free", d.dir, workspace.FormatSize(left))("make room, or set data_dir to another disk"))
+		rows = append(rows, fail(about, "the disk of %s is full: %s are free", d.dir, workspace.FormatSize(left))(
+			"make room, or set data_dir to another disk",
+		))
 	case left < max(spaceLow, d.c.Workspaces.ReserveBytes):
-		rows = append(rows, warn(about, "only %s are free on the disk of %s", workspace.FormatSize(left), d.dir)("make room, or set data_dir to another disk"))
+		rows = append(rows, warn(about, "only %s are free on the disk of %s", workspace.FormatSize(left), d.dir)(
+			"make room, or set data_dir to another disk",
+		))
 	}
 	if kind := foreignDisk(d.dir); kind != "" && d.c.Database.URL == "" {
-		rows = append(rows, warn(about, "%s is on %s: SQLite cannot be sure there that a commit is on the disk, or that its locks hold", d.dir, kind)(
+		rows = append(rows, warn(
+			about, "%s is on %s: SQLite cannot be sure there that a commit is on the disk, or that its locks hold",
+			d.dir, kind,
+		)(
 			"set data_dir to a local disk, or use PostgreSQL (database.url)"))
 	}
 	switch {
@@ -72,7 +83,11 @@ func (d *doctor) sandbox(ctx context.Context) []Row {
 	const about = "sandbox"
 	mode := d.c.Tools.Shell.Sandbox
 	if mode == shell.SandboxOff {
-		return []Row{warn(about, "it is off: only rules and approvals limit what commands reach, and commands that read ask too")(`set tools.shell.sandbox = "auto"`)}
+		return []Row{
+			warn(
+				about, "it is off: only rules and approvals limit what commands reach, and commands that read ask too",
+			)(`set tools.shell.sandbox = "auto"`),
+		}
 	}
 	level := sandbox.Probe(ctx, sandbox.Self)
 	switch {
@@ -114,7 +129,11 @@ func (d *doctor) programs(context.Context) []Row {
 		return err == nil
 	}
 	if !found("bash") && !found("sh") {
-		return []Row{fail(about, "neither bash nor sh was found: the tool bash cannot run anything")("install bash, and see that it is in PATH")}
+		return []Row{
+			fail(about, "neither bash nor sh was found: the tool bash cannot run anything")(
+				"install bash, and see that it is in PATH",
+			),
+		}
 	}
 	var checkers []string
 	for _, program := range diagnostics.Programs() {
@@ -129,7 +148,11 @@ func (d *doctor) programs(context.Context) []Row {
 		text += "the tool diagnostics can use " + strings.Join(checkers, ", ")
 	}
 	if !found("bash") {
-		return []Row{warn(about, "there is no bash: commands run in sh, which lacks some of its syntax")("install bash, and see that it is in PATH")}
+		return []Row{
+			warn(about, "there is no bash: commands run in sh, which lacks some of its syntax")(
+				"install bash, and see that it is in PATH",
+			),
+		}
 	}
 	return ok(about, "%s", text)
 }
@@ -150,7 +173,11 @@ func (d *doctor) skills(context.Context) []Row {
 		rows = append(rows, warn(about, "%s", p)("correct the skill; docs/skills.md describes the form"))
 	}
 	if len(list) == 0 && len(rows) == 0 {
-		return []Row{warn(about, "there is no skill in %s", strings.Join(d.c.Skills.Paths, ", "))("put folders with a SKILL.md there, or empty skills.paths")}
+		return []Row{
+			warn(about, "there is no skill in %s", strings.Join(d.c.Skills.Paths, ", "))(
+				"put folders with a SKILL.md there, or empty skills.paths",
+			),
+		}
 	}
 	return append(rows, ok(about, "%d found; /skills in the chat accepts them", len(list))...)
 }
@@ -174,7 +201,9 @@ func (d *doctor) ports(ctx context.Context) []Row {
 	if at := d.c.Metrics.Listen; at != "" {
 		rows = append(rows, d.port(ctx, "metrics", "metrics.listen", at))
 		if !check.OnlyHere(at) {
-			rows = append(rows, warn("metrics", "metrics.listen is %s: whoever reaches this machine can read the metrics", at)(
+			rows = append(rows, warn(
+				"metrics", "metrics.listen is %s: whoever reaches this machine can read the metrics", at,
+			)(
 				`set metrics.listen = "127.0.0.1:9090", or see that a firewall is before it`))
 		}
 	}
@@ -203,7 +232,12 @@ func (d *doctor) port(ctx context.Context, about, key, address string) Row {
 // zones checks the database of time zones.
 func (d *doctor) zones(context.Context) []Row {
 	if _, err := time.LoadLocation("Europe/Berlin"); err != nil {
-		return []Row{warn("time zones", "this machine has no database of time zones: /timezone and telegram.time_zone know UTC only")("install the package tzdata")}
+		return []Row{
+			warn(
+				"time zones",
+				"this machine has no database of time zones: /timezone and telegram.time_zone know UTC only",
+			)("install the package tzdata"),
+		}
 	}
 	return ok("time zones", "known")
 }
@@ -266,7 +300,10 @@ func (d *doctor) chain(ctx context.Context, log layout.Log) Row {
 	case err != nil:
 		return fail(about, "%s cannot be read: %v", log.Path, check.Reason(err))("change its owner or its mode")
 	case len(report.Problems) > 0:
-		return fail(about, "%s: its chain is broken in %d places, first: %s", log.Path, len(report.Problems), report.Problems[0].Text)(cure)
+		return fail(
+			about, "%s: its chain is broken in %d places, first: %s",
+			log.Path, len(report.Problems), report.Problems[0].Text,
+		)(cure)
 	case unmarked || mark == nil:
 		return Row{Check: about, Status: OK, Text: log.Path + ": the chain is whole, as far as the file goes"}
 	default:

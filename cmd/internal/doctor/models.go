@@ -26,9 +26,15 @@ func (d *doctor) noModel(context.Context) []Row {
 	case len(d.c.LLM.Providers) > 0:
 		return nil
 	case d.c.Telegram.Token == "":
-		return []Row{warn("model", "none is configured: the simulator answers with the built-in offline model")("zephbot setup, or add [[llm.providers]]")}
+		return []Row{
+			warn("model", "none is configured: the simulator answers with the built-in offline model")(
+				"zephbot setup, or add [[llm.providers]]",
+			),
+		}
 	default:
-		return []Row{fail("model", "none is configured: serve does not start")("zephbot setup, or add [[llm.providers]]")}
+		return []Row{
+			fail("model", "none is configured: serve does not start")("zephbot setup, or add [[llm.providers]]"),
+		}
 	}
 }
 
@@ -65,8 +71,8 @@ func (d *doctor) model(ctx context.Context, i int, p *config.Provider) []Row {
 	return append(rows, d.otherModels(ctx, i, p, trouble)...)
 }
 
-// placeless is the row of a provider whose address, type or preset is wrong: it is not asked, because the default address
-// is that of a vendor whom its key may be nothing to.
+// placeless is the row of a provider whose address, type or preset is wrong: it is not asked, because the default
+// address is that of a vendor whom its key may be nothing to.
 func placeless(about string) Row {
 	return warn(about, "is not asked: the configuration does not say whose server it is")("see the row config")
 }
@@ -101,17 +107,24 @@ func (d *doctor) refusedKeys(ctx context.Context, about string, i int, p *config
 // depends says whether turns or searches depend on a provider.
 func (d *doctor) depends(name string) bool {
 	l := d.c.LLM
-	return slices.Contains(slices.Concat([]string{l.Primary, l.Embedding, d.c.MCP.ToolDiscovery.Provider}, l.Fallback, l.Choices), name)
+	return slices.Contains(
+		slices.Concat([]string{l.Primary, l.Embedding, d.c.MCP.ToolDiscovery.Provider}, l.Fallback, l.Choices), name,
+	)
 }
 
-// otherModels looks for the models for embeddings and transcription in the list that a provider has, which costs nothing.
+// otherModels looks for the models for embeddings and transcription in the list that a
+// provider has, which costs nothing.
 func (d *doctor) otherModels(ctx context.Context, i int, p *config.Provider, trouble *providers.Trouble) []Row {
 	wanted := []struct{ check, key, model string }{}
 	if p.EmbeddingModel != "" && (d.c.LLM.Embedding == p.Name || d.c.MCP.ToolDiscovery.Provider == p.Name) {
 		wanted = append(wanted, struct{ check, key, model string }{"embedding", "embedding_model", p.EmbeddingModel})
 	}
 	if p.TranscriptionModel != "" {
-		wanted = append(wanted, struct{ check, key, model string }{"transcription", "transcription_model", p.TranscriptionModel})
+		wanted = append(wanted, struct{ check, key, model string }{
+			"transcription",
+			"transcription_model",
+			p.TranscriptionModel,
+		})
 	}
 	if len(wanted) == 0 {
 		return nil
@@ -122,13 +135,19 @@ func (d *doctor) otherModels(ctx context.Context, i int, p *config.Provider, tro
 		key := fmt.Sprintf("llm.providers[%d].%s", i, w.key)
 		switch {
 		case trouble != nil && trouble.Kind != providers.UnknownModel:
-			rows = append(rows, warn(w.check, "%s cannot be looked for: %s", w.model, trouble.Text)("see the row model "+p.Name))
+			rows = append(rows, warn(
+				w.check, "%s cannot be looked for: %s", w.model, trouble.Text,
+			)("see the row model "+p.Name))
 		case err != nil || len(names) == 0:
-			rows = append(rows, ok(w.check, "%s of %s is used; the server has no list in which it could be looked up", w.model, p.Name)...)
+			rows = append(rows, ok(
+				w.check, "%s of %s is used; the server has no list in which it could be looked up", w.model, p.Name,
+			)...)
 		case listed(names, w.model):
 			rows = append(rows, ok(w.check, "%s offers %s", p.Name, w.model)...)
 		default:
-			rows = append(rows, fail(w.check, "%s does not offer %s%s", p.Name, w.model, meant(w.model, names))("correct "+key))
+			rows = append(rows, fail(
+				w.check, "%s does not offer %s%s", p.Name, w.model, meant(w.model, names),
+			)("correct "+key))
 		}
 	}
 	return rows
@@ -155,7 +174,9 @@ func (d *doctor) limits(ctx context.Context) []Row {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // nobody has set any
 	}
-	unread := warn(about, "whether limits that were set in the chat fit the models is not known: the database cannot be read")("see the row database")
+	unread := warn(
+		about, "whether limits that were set in the chat fit the models is not known: the database cannot be read",
+	)("see the row database")
 	if err != nil {
 		return []Row{unread}
 	}

@@ -38,14 +38,23 @@ func (d *doctor) database(ctx context.Context) []Row {
 	schema, err := persistence.ReadSchema(ctx, d.dir, url)
 	switch {
 	case err != nil && url == "":
-		return []Row{fail(about, "%v", err)("see the row data_dir; a database of a newer version needs that version of zephbot")}
+		return []Row{
+			fail(about, "%v", err)("see the row data_dir; a database of a newer version needs that version of zephbot"),
+		}
 	case err != nil:
-		return []Row{fail(about, "%v", err)("see that the server runs and this machine reaches it, and check database.url")}
+		return []Row{
+			fail(about, "%v", err)("see that the server runs and this machine reaches it, and check database.url"),
+		}
 	case schema.Found == 0:
 		return ok(about, "%s: %s is empty and will be made at the first start", engine, schema.Place)
 	case len(schema.Steps) > 0:
-		return []Row{warn(about, "%s: %d migrations are missing in %s (schema %d of %d)", engine, len(schema.Steps), schema.Place, schema.Found, schema.Known)(
-			"make a backup; zephbot migrate or the next start applies them")}
+		return []Row{
+			warn(
+				about, "%s: %d migrations are missing in %s (schema %d of %d)",
+				engine, len(schema.Steps), schema.Place, schema.Found, schema.Known,
+			)(
+				"make a backup; zephbot migrate or the next start applies them"),
+		}
 	default:
 		return ok(about, "%s: %s, schema %d is up to date", engine, schema.Place, schema.Found)
 	}
@@ -63,16 +72,29 @@ func (d *doctor) redis(ctx context.Context) []Row {
 		return ok(about, "none: counters are kept in the process")
 	}
 	state := store.Probe(ctx).State
-	const meaning = "quotas are checked in the database alone, tool results are not cached, and several processes share no send budget"
+	const meaning = "quotas are checked in the database alone, tool results are not cached, and several processes " +
+		"share no send budget"
 	switch state {
 	case redis.Fine:
 		return ok(about, "the server answers")
 	case redis.Refused:
-		return []Row{fail(about, "the server refuses the password or the user: %s", meaning)("correct redis.url; docs/redis.md lists the permissions")}
+		return []Row{
+			fail(about, "the server refuses the password or the user: %s", meaning)(
+				"correct redis.url; docs/redis.md lists the permissions",
+			),
+		}
 	case redis.ReadOnly:
-		return []Row{fail(about, "the server takes no writes: %s", meaning)("connect to the primary, and see that its memory and disk are not full")}
+		return []Row{
+			fail(about, "the server takes no writes: %s", meaning)(
+				"connect to the primary, and see that its memory and disk are not full",
+			),
+		}
 	default:
-		return []Row{fail(about, "the server does not answer (%s): %s", state, meaning)("see that it runs and this machine reaches it, and check redis.url")}
+		return []Row{
+			fail(about, "the server does not answer (%s): %s", state, meaning)(
+				"see that it runs and this machine reaches it, and check redis.url",
+			),
+		}
 	}
 }
 
@@ -82,9 +104,14 @@ func (d *doctor) qdrant(ctx context.Context) []Row {
 	if v.Backend != "qdrant" {
 		return nil
 	}
-	err := persistence.PingVectors(ctx, persistence.Vector{Backend: v.Backend, URL: v.URL, APIKey: v.APIKey.Reveal()}, zerolog.Nop())
+	err := persistence.PingVectors(
+		ctx, persistence.Vector{Backend: v.Backend, URL: v.URL, APIKey: v.APIKey.Reveal()}, zerolog.Nop(),
+	)
 	if err != nil {
-		return []Row{fail("qdrant", "%v", err)("see that it runs and this machine reaches it (its port for gRPC is 6334), and check vector.url and vector.api_key")}
+		return []Row{
+			fail("qdrant", "%v", err)("see that it runs and this machine reaches it (its port for gRPC is 6334), and " +
+				"check vector.url and vector.api_key"),
+		}
 	}
 	return ok("qdrant", "it answers")
 }
@@ -94,7 +121,9 @@ func (d *doctor) telegram(ctx context.Context) []Row {
 	const about = "telegram"
 	t := d.c.Telegram
 	if t.Token == "" {
-		return []Row{warn(about, "there is no token: zephbot runs the simulator")("zephbot setup, or set ZEPH_TELEGRAM_TOKEN")}
+		return []Row{
+			warn(about, "there is no token: zephbot runs the simulator")("zephbot setup, or set ZEPH_TELEGRAM_TOKEN"),
+		}
 	}
 	client, err := telegram.NewClient(telegram.Options{Token: t.Token.Reveal(), APIURL: t.APIURL, Timeout: checkWithin})
 	if err != nil {
@@ -108,7 +137,11 @@ func (d *doctor) telegram(ctx context.Context) []Row {
 	rows := ok(about, "the token belongs to @%s", me.Username)
 	rows = append(rows, d.groups(&me)...)
 	if ahead, ok := client.Clock(ctx, time.Now); ok && ahead.Abs() > skewed {
-		rows = append(rows, warn("clock", "the clock of this machine is wrong by %s: tasks run at wrong times, and certificates may count as invalid", ahead.Round(time.Second))(
+		rows = append(rows, warn(
+			"clock",
+			"the clock of this machine is wrong by %s: tasks run at wrong times, and certificates may count as invalid",
+			ahead.Round(time.Second),
+		)(
 			"set the clock; systemd-timesyncd or chrony keep it right"))
 	}
 	return append(rows, d.updates(ctx, client)...)
@@ -119,11 +152,15 @@ func (d *doctor) notConnected(err error) Row {
 	const about = "telegram"
 	switch telegram.FaultOf(err) {
 	case telegram.WrongToken:
-		return fail(about, "%s does not accept the token", d.c.Telegram.APIURL)("take it from @BotFather (/mybots, API Token): telegram.token or ZEPH_TELEGRAM_TOKEN")
+		return fail(about, "%s does not accept the token", d.c.Telegram.APIURL)(
+			"take it from @BotFather (/mybots, API Token): telegram.token or ZEPH_TELEGRAM_TOKEN",
+		)
 	case telegram.Busy:
 		return warn(about, "Telegram is asked too often at the moment")("run zephbot doctor again in a minute")
 	default:
-		return fail(about, "%s cannot be reached: %s", d.c.Telegram.APIURL, telegram.Cause(err))("see that this machine reaches it (a firewall, HTTPS_PROXY), and check telegram.api_url")
+		return fail(about, "%s cannot be reached: %s", d.c.Telegram.APIURL, telegram.Cause(err))(
+			"see that this machine reaches it (a firewall, HTTPS_PROXY), and check telegram.api_url",
+		)
 	}
 }
 
@@ -137,11 +174,16 @@ func (d *doctor) groups(me *telegram.Me) []Row {
 	}
 	var rows []Row
 	if all && !me.ReadsAll {
-		rows = append(rows, warn(about, "the bot is to answer every message, but privacy mode is on: it only sees those that mention it")(
+		rows = append(rows, warn(
+			about, "the bot is to answer every message, but privacy mode is on: it only sees those that mention it",
+		)(
 			"@BotFather, /setprivacy, Disable; then take the bot out of the group and add it again"))
 	}
 	if t.GuestMode && !me.GuestQuery {
-		rows = append(rows, warn(about, "telegram.guest_mode is on here and off at @BotFather: nobody can mention the bot where it is no member")("switch it on at @BotFather"))
+		rows = append(rows, warn(
+			about,
+			"telegram.guest_mode is on here and off at @BotFather: nobody can mention the bot where it is no member",
+		)("switch it on at @BotFather"))
 	}
 	return rows
 }
@@ -153,12 +195,19 @@ func (d *doctor) updates(ctx context.Context, client *telegram.Client) []Row {
 	hook, err := client.Registered(ctx, t.WebhookURL)
 	switch {
 	case err != nil:
-		return []Row{warn(about, "Telegram does not say how updates are delivered: %v", err)("run zephbot doctor again")}
+		return []Row{
+			warn(about, "Telegram does not say how updates are delivered: %v", err)("run zephbot doctor again"),
+		}
 	case t.WebhookURL != "":
 		return d.hooked(&hook)
 	case hook.Host != "":
-		return []Row{warn(about, "a webhook is set at %s, and updates are to be polled (telegram.webhook_url is empty)", hook.Host)(
-			"the next start of zephbot removes it; if another program needs it, make a second bot at @BotFather")}
+		return []Row{
+			warn(
+				about, "a webhook is set at %s, and updates are to be polled (telegram.webhook_url is empty)",
+				hook.Host,
+			)(
+				"the next start of zephbot removes it; if another program needs it, make a second bot at @BotFather"),
+		}
 	case d.running:
 		return ok(about, "the running service polls, %d wait", hook.Pending)
 	case d.c.Workspaces.Shared:
@@ -167,8 +216,13 @@ func (d *doctor) updates(ctx context.Context, client *telegram.Client) []Row {
 	rival, err := client.Rival(ctx, rivalHold)
 	switch {
 	case rival:
-		return []Row{fail(about, "another program polls with this token (409): each of the two would get only a part of the messages")(
-			"stop that program, or make a second bot at @BotFather; if it leaked, /revoke the token there")}
+		return []Row{
+			fail(
+				about,
+				"another program polls with this token (409): each of the two would get only a part of the messages",
+			)(
+				"stop that program, or make a second bot at @BotFather; if it leaked, /revoke the token there"),
+		}
 	case err != nil && ctx.Err() == nil:
 		return []Row{warn(about, "they cannot be polled: %v", err)("run zephbot doctor again")}
 	}
@@ -182,9 +236,17 @@ func (d *doctor) hooked(hook *telegram.Registration) []Row {
 	case hook.Host == "":
 		return []Row{warn(about, "the webhook is not registered yet")("start the service, which registers it")}
 	case !hook.Wanted:
-		return []Row{warn(about, "a webhook is registered at %s, which is not telegram.webhook_url", hook.Host)("the next start registers the configured one; is another program using this token?")}
+		return []Row{
+			warn(about, "a webhook is registered at %s, which is not telegram.webhook_url", hook.Host)(
+				"the next start registers the configured one; is another program using this token?",
+			),
+		}
 	case hook.Failed != "" && time.Since(hook.At) < time.Hour:
-		return []Row{fail(about, "Telegram cannot deliver to the webhook: %s (%d wait)", hook.Failed, hook.Pending)("see that the proxy before telegram.webhook_listen answers at telegram.webhook_url")}
+		return []Row{
+			fail(about, "Telegram cannot deliver to the webhook: %s (%d wait)", hook.Failed, hook.Pending)(
+				"see that the proxy before telegram.webhook_listen answers at telegram.webhook_url",
+			),
+		}
 	default:
 		return ok(about, "Telegram delivers to the webhook at %s, %d wait", hook.Host, hook.Pending)
 	}
@@ -200,7 +262,11 @@ func (d *doctor) tracing(ctx context.Context) []Row {
 	port := cmp.Or(u.Port(), map[string]string{"https": "443"}[u.Scheme], "80")
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
 	if err != nil {
-		return []Row{warn(about, "the collector at %s cannot be reached (%v): traces are dropped", u.Host, err)("start it, or correct tracing.endpoint")}
+		return []Row{
+			warn(
+				about, "the collector at %s cannot be reached (%v): traces are dropped", u.Host, err,
+			)("start it, or correct tracing.endpoint"),
+		}
 	}
 	_ = conn.Close() // nothing was sent
 	return ok(about, "the collector at %s accepts connections", u.Host)
@@ -235,7 +301,11 @@ func serverRow(s *mcp.Status) Row {
 	about := "mcp " + s.ID
 	switch {
 	case s.State == mcp.Connected && len(s.Withdrawn)+len(s.Warnings) == 0:
-		return Row{Check: about, Status: OK, Text: fmt.Sprintf("connected over %s, %d tools", s.Transport, len(s.Tools))}
+		return Row{
+			Check:  about,
+			Status: OK,
+			Text:   fmt.Sprintf("connected over %s, %d tools", s.Transport, len(s.Tools)),
+		}
 	case s.State == mcp.Connected:
 		text := strings.Join(s.Warnings, "; ")
 		if len(s.Withdrawn) > 0 {

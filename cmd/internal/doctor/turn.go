@@ -16,12 +16,14 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/upkeep"
 )
 
-// turns gives each provider one small turn with all tools, and says what its server refused, what was learnt by that, and
-// what it cost. The turns begin without what the service has learnt: what it shows is what the server does today.
+// turns gives each provider one small turn with all tools, and says what its server refused, what was learnt by that,
+// and what it cost. The turns begin without what the service has learnt: what it shows is what the server does today.
 func (d *doctor) turns(ctx context.Context) []Row {
 	offered, err := d.offered(ctx)
 	if err != nil {
-		return []Row{warn("turn", "the tools cannot be opened: %s", withoutMark(err))("see the rows config and sandbox")}
+		return []Row{
+			warn("turn", "the tools cannot be opened: %s", withoutMark(err))("see the rows config and sandbox"),
+		}
 	}
 	known := d.known(ctx)
 	rows := make([][]Row, len(d.c.LLM.Providers))
@@ -74,7 +76,9 @@ func (d *doctor) known(ctx context.Context) map[string]string {
 const maxRefusals = 6
 
 // turn gives one provider a turn.
-func (d *doctor) turn(ctx context.Context, i int, p *config.Provider, offered []llm.Tool, known map[string]string) []Row {
+func (d *doctor) turn(
+	ctx context.Context, i int, p *config.Provider, offered []llm.Tool, known map[string]string,
+) []Row {
 	about := "turn " + p.Name
 	if p.Model == "" && p.Type != "offline" {
 		return nil // it serves no conversations
@@ -122,7 +126,8 @@ func (d *doctor) turn(ctx context.Context, i int, p *config.Provider, offered []
 		for _, a := range l.Aside {
 			names = append(names, a.Tool)
 		}
-		row.Status, row.Cure = Warn, "correct the definitions of these tools, or use another model for them: "+strings.Join(names, ", ")
+		row.Status = Warn
+		row.Cure = "correct the definitions of these tools, or use another model for them: " + strings.Join(names, ", ")
 	}
 	return []Row{row}
 }

@@ -21,8 +21,8 @@ const (
 	machineInfo = "/proc/meminfo"
 )
 
-// collectorPercent is how much the heap grows between two runs of the collector, in percent of what is in use: less than
-// Go's 100, which keeps 1 000 sessions within 60 MB. With GOGC set, the operator decides.
+// collectorPercent is how much the heap grows between two runs of the collector, in percent of what is in use: less
+// than Go's 100, which keeps 1 000 sessions within 60 MB. With GOGC set, the operator decides.
 const (
 	collectorPercent = 75
 	usualPercent     = 100

@@ -20,7 +20,8 @@ func Group() string {
 		if !ok {
 			continue
 		}
-		for _, dir := range []string{filepath.Join(root, filepath.Clean("/"+path)), root} { // a container sees its own as the root
+		// a container sees its own as the root
+		for _, dir := range []string{filepath.Join(root, filepath.Clean("/"+path)), root} {
 			if _, err := os.Stat(filepath.Join(dir, "memory.current")); err == nil {
 				return dir
 			}

@@ -1,6 +1,6 @@
 // Package lastend tells whether a memory limit ended the process before this one. The kernel kills without a
-// word, so each process leaves a note in its data directory while it runs: what its control group has counted, and how much
-// memory there was when it became short.
+// word, so each process leaves a note in its data directory while it runs: what its control group has counted, and how
+// much memory there was when it became short.
 package lastend
 
 import (
@@ -74,10 +74,15 @@ func (old note) why(now note) string {
 	}
 	switch {
 	case old.Group != "" && old.Group == now.Group && now.Kills > old.Kills:
-		return fmt.Sprintf("the last process ended without closing, and the kernel has killed for the memory limit%s since it began", limit)
+		return fmt.Sprintf(
+			"the last process ended without closing, and the kernel has killed for the memory limit%s since it began",
+			limit,
+		)
 	case old.Used > 0:
-		return fmt.Sprintf("the last process ended without closing; %d%% of its memory%s was in use when it last looked (%s)",
-			100*old.Used/max(old.Limit, 1), limit, old.At.UTC().Format(time.DateTime))
+		return fmt.Sprintf(
+			"the last process ended without closing; %d%% of its memory%s was in use when it last looked (%s)",
+			100*old.Used/max(old.Limit, 1), limit, old.At.UTC().Format(time.DateTime),
+		)
 	}
 	return ""
 }

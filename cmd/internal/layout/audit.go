@@ -28,8 +28,8 @@ func Modes() []string { return []string{Serve, Simulate, Chat, ACP, Tools} }
 // stdout is the audit.destination that is no file.
 const stdout = "stdout"
 
-// auditName is the log's file name in the state directory, if the configuration sets none; toolsAudit is how the names of
-// the logs of the command line begin.
+// auditName is the log's file name in the state directory, if the configuration sets none; toolsAudit is how the names
+// of the logs of the command line begin.
 const (
 	auditName  = "audit.jsonl"
 	toolsAudit = "audit-cli"
@@ -75,7 +75,9 @@ func (l Layout) Logs() []Log {
 	for _, path := range globbed(l.editors(), "*", auditName) {
 		list = append(list, Log{ACP, path, []string{filepath.Dir(path)}, ""})
 	}
-	for _, path := range append([]string{filepath.Join(term, toolsAudit+".jsonl")}, globbed(term, toolsAudit+"-*.jsonl")...) {
+	for _, path := range append([]string{
+		filepath.Join(term, toolsAudit+".jsonl"),
+	}, globbed(term, toolsAudit+"-*.jsonl")...) {
 		list = append(list, Log{Tools, path, []string{term}, ""})
 	}
 	return list
@@ -88,10 +90,13 @@ func globbed(pattern ...string) []string {
 	return found
 }
 
-// ToolsLogs returns the possible names of the log of one command line in a state directory, in order of preference: while
-// another call runs, this one writes a file of its own.
+// ToolsLogs returns the possible names of the log of one command line in a state directory, in order of preference:
+// while another call runs, this one writes a file of its own.
 func ToolsLogs(dir string) []string {
-	return []string{filepath.Join(dir, toolsAudit+".jsonl"), filepath.Join(dir, toolsAudit+"-"+uuid.NewString()[:8]+".jsonl")}
+	return []string{
+		filepath.Join(dir, toolsAudit+".jsonl"),
+		filepath.Join(dir, toolsAudit+"-"+uuid.NewString()[:8]+".jsonl"),
+	}
 }
 
 // StateLog returns the log in a state directory, whatever audit.destination says.

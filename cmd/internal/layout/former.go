@@ -29,7 +29,8 @@ func (l Layout) MoveTerminal() (string, error) {
 		return "", nil
 	}
 	if !private(old) {
-		return fmt.Sprintf("%s holds earlier conversations, and is not taken over because others may have made it; if it is yours: mv %q %q", old, old, now), nil
+		return fmt.Sprintf("%s holds earlier conversations, and is not taken over because others may have made it; "+
+			"if it is yours: mv %q %q", old, old, now), nil
 	}
 	unlock, err := persistence.Lock(old, "lock", "chat")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package layout says where each mode of the program keeps its state: directories, audit logs, and the places of the logs
-// that the databases know.
+// Package layout says where each mode of the program keeps its state: directories, audit logs, and the places of
+// the logs that the databases know.
 package layout
 
 import (
@@ -83,7 +83,8 @@ func (l Layout) Workspaces() string {
 func (l Layout) Shared() bool { return l.Config.Workspaces.Shared && l.Config.Workspaces.Dir != "" }
 
 // Common returns, if several processes share, the directory for what is otherwise in data_dir but has to be visible to
-// all of them, or to outlive a machine. It is on the volume of the workspaces, in a directory that is nobody's workspace.
+// all of them, or to outlive a machine. It is on the volume of the workspaces, in a
+// directory that is nobody's workspace.
 func (l Layout) Common() string {
 	return filepath.Join(l.Config.Path(l.Config.Workspaces.Dir), Common)
 }

@@ -56,7 +56,9 @@ func markKey(dir, path string) string {
 	return path
 }
 
-func readMark(ctx context.Context, facts bot.Facts, key string, now time.Time) (mark audit.Mark, known bool, err error) {
+func readMark(
+	ctx context.Context, facts bot.Facts, key string, now time.Time,
+) (mark audit.Mark, known bool, err error) {
 	value, err := facts.Fact(ctx, MarkBucket, key, now)
 	if err != nil || value == "" {
 		return mark, false, err

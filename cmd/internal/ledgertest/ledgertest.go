@@ -1,5 +1,5 @@
-// Package ledgertest is a model of money for tests that break the service: each request to a fake model has a cost of its
-// own, from which its number follows, so that each charge can be told from every other. Then:
+// Package ledgertest is a model of money for tests that break the service: each request to a fake model has a cost of
+// its own, from which its number follows, so that each charge can be told from every other. Then:
 //
 //   - a request is charged once or not at all, to everybody who pays alike;
 //   - a request that was answered is charged with its cost, unless its process died or its answer was lost;
@@ -84,7 +84,10 @@ type Verdict struct {
 }
 
 func (v *Verdict) String() string {
-	return fmt.Sprintf("money: %d requests, %d answered, %d of them charged as lost or estimated; %d estimates, %d lost reservations", v.Requests, v.Whole, v.Missing, v.Estimates, v.Lost)
+	return fmt.Sprintf(
+		"money: %d requests, %d answered, %d of them charged as lost or estimated; %d estimates, %d lost reservations",
+		v.Requests, v.Whole, v.Missing, v.Estimates, v.Lost,
+	)
 }
 
 // Judge compares all charges of a run with the requests. excused reports whether a request that was answered may be
@@ -123,13 +126,19 @@ func (b *Book) Judge(charges []bot.Charge, excused func(*Request) bool) *Verdict
 		case times[i] == 0 && r.Whole:
 			v.Missing++
 			if !excused(r) {
-				wrong("request %d of process %s, about %s at %s, is charged nowhere", i, r.By, r.About, r.At.Format(time.TimeOnly))
+				wrong(
+					"request %d of process %s, about %s at %s, is charged nowhere",
+					i, r.By, r.About, r.At.Format(time.TimeOnly),
+				)
 			}
 		}
 	}
 	broken := len(b.requests) - v.Whole
 	if v.Missing > lost+v.Estimates {
-		wrong("%d requests are not charged, and only %d estimates and %d lost reservations are", v.Missing, v.Estimates, lost)
+		wrong(
+			"%d requests are not charged, and only %d estimates and %d lost reservations are",
+			v.Missing, v.Estimates, lost,
+		)
 	}
 	if v.Estimates > broken+v.Missing && !b.Unheard {
 		wrong("%d estimates are charged, and only %d answers broke off", v.Estimates, broken+v.Missing)

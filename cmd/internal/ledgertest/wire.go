@@ -43,7 +43,11 @@ func (b *Body) Request() *llm.Request {
 	for _, m := range b.Messages {
 		out := llm.Message{Role: llm.Role(m.Role), Text: m.Content}
 		for _, u := range m.ToolCalls {
-			out.Uses = append(out.Uses, llm.ToolUse{ID: u.ID, Name: u.Function.Name, Args: json.RawMessage(u.Function.Arguments)})
+			out.Uses = append(out.Uses, llm.ToolUse{
+				ID:   u.ID,
+				Name: u.Function.Name,
+				Args: json.RawMessage(u.Function.Arguments),
+			})
 		}
 		switch {
 		case m.Role == "system":
@@ -66,7 +70,10 @@ func Frames(answer *llm.Response) []string {
 			"model": "scripted", "choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": finish}},
 		}
 		if finish != nil && answer.Usage.Total() > 0 {
-			frame["usage"] = map[string]int{"prompt_tokens": answer.Usage.Input, "completion_tokens": answer.Usage.Output}
+			frame["usage"] = map[string]int{
+				"prompt_tokens":     answer.Usage.Input,
+				"completion_tokens": answer.Usage.Output,
+			}
 		}
 		raw, err := json.Marshal(frame)
 		if err == nil { // maps of strings can always be encoded
@@ -82,9 +89,15 @@ func Frames(answer *llm.Response) []string {
 	for i, u := range answer.Uses {
 		half := len(u.Args) / 2
 		delta(map[string]any{"tool_calls": []any{map[string]any{
-			"index": i, "id": u.ID, "type": "function", "function": map[string]any{"name": u.Name, "arguments": string(u.Args[:half])},
+			"index":    i,
+			"id":       u.ID,
+			"type":     "function",
+			"function": map[string]any{"name": u.Name, "arguments": string(u.Args[:half])},
 		}}}, nil)
-		delta(map[string]any{"tool_calls": []any{map[string]any{"index": i, "function": map[string]any{"arguments": string(u.Args[half:])}}}}, nil)
+		delta(map[string]any{"tool_calls": []any{map[string]any{
+			"index":    i,
+			"function": map[string]any{"arguments": string(u.Args[half:])},
+		}}}, nil)
 	}
 	finish := "stop"
 	if len(answer.Uses) > 0 {

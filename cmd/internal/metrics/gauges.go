@@ -4,7 +4,9 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // Gauge registers a gauge that is read at each scrape, such as sessions_active and queue_depth.
 func (m *Metrics) Gauge(name, help string, read func() float64) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, read))
+	m.registry.MustRegister(prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, read,
+	))
 }
 
 // GaugesBy registers gauges with one label that are read at each scrape, such as mcp_servers by state.
@@ -27,8 +29,8 @@ type Family struct {
 // Emit reports a value of a family. label is ignored if the family has none.
 type Emit func(family, label string, value float64)
 
-// Collect registers families whose values are read together at each scrape. What read does not emit is absent then. read
-// can be called by several scrapes at once, and must return within seconds.
+// Collect registers families whose values are read together at each scrape. What read does not emit is absent then.
+// read can be called by several scrapes at once, and must return within seconds.
 func (m *Metrics) Collect(families []Family, read func(Emit)) {
 	c := collector{families: map[string]family{}, read: read}
 	for _, f := range families {
@@ -41,7 +43,11 @@ func (m *Metrics) Collect(families []Family, read func(Emit)) {
 			kind = prometheus.CounterValue
 		}
 		name := prometheus.BuildFQName(namespace, "", f.Name)
-		c.families[f.Name] = family{desc: prometheus.NewDesc(name, f.Help, labels, nil), kind: kind, labelled: f.Label != ""}
+		c.families[f.Name] = family{
+			desc:     prometheus.NewDesc(name, f.Help, labels, nil),
+			kind:     kind,
+			labelled: f.Label != "",
+		}
 	}
 	m.registry.MustRegister(c)
 }

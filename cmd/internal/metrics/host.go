@@ -17,7 +17,8 @@ var private = []string{".localhost", ".local", ".internal", ".home.arpa", ".lan"
 // as in a Compose network, and names of private networks are not such names.
 type hosts struct{ own []string }
 
-// newHosts returns the hosts of a listener: own are names that count as well, each a host, a host with a port, or a URL.
+// newHosts returns the hosts of a listener: own are names that count as well, each a
+// host, a host with a port, or a URL.
 func newHosts(own ...string) hosts {
 	var h hosts
 	for _, name := range own {
@@ -53,12 +54,15 @@ func (h hosts) known(host string) bool {
 func (h hosts) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !h.known(r.Host) {
-			http.Error(w, fmt.Sprintf("%q is not a name of this service: use its IP address, or set metrics.public_url", r.Host),
+			http.Error(w, fmt.Sprintf(
+				"%q is not a name of this service: use its IP address, or set metrics.public_url", r.Host,
+			),
 				http.StatusMisdirectedRequest)
 			return
 		}
 		site, mode := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Sec-Fetch-Mode")
-		if (site == "cross-site" || site == "same-site") && (mode != "navigate" || strings.HasPrefix(r.URL.Path, "/debug/")) {
+		if (site == "cross-site" || site == "same-site") &&
+			(mode != "navigate" || strings.HasPrefix(r.URL.Path, "/debug/")) {
 			http.Error(w, "another web page may not ask this", http.StatusForbidden)
 			return
 		}

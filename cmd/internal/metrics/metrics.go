@@ -62,7 +62,10 @@ func New(version string) *Metrics {
 		turnMetrics: newTurnMetrics(), toolMetrics: newToolMetrics(), wireMetrics: newWireMetrics(),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Namespace: namespace, Name: "build_info", Help: "1; the label is the version.", ConstLabels: prometheus.Labels{"version": version},
+		Namespace:   namespace,
+		Name:        "build_info",
+		Help:        "1; the label is the version.",
+		ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
 	m.registry.MustRegister(
@@ -101,10 +104,18 @@ func duration(name, help string, labels ...string) *prometheus.HistogramVec {
 
 func newTurnMetrics() turnMetrics {
 	return turnMetrics{
-		updates:   counter("updates_total", "Accepted updates by kind.", "kind"),
-		turns:     counter("turns_total", "Runs of turns by outcome: answered, ended, parked (a person is asked), later (the model is away), quota.", "outcome"),
-		ended:     counter("turns_ended_total", "Turns that ended without an answer, by reason.", "reason"),
-		turnTime:  duration("turn_duration_seconds", "How long a turn spends in each phase: queue, context, model, tools, deliver.", "phase"),
+		updates: counter("updates_total", "Accepted updates by kind.", "kind"),
+		turns: counter(
+			"turns_total",
+			"Runs of turns by outcome: answered, ended, parked (a person is asked), later (the model is away), quota.",
+			"outcome",
+		),
+		ended: counter("turns_ended_total", "Turns that ended without an answer, by reason.", "reason"),
+		turnTime: duration(
+			"turn_duration_seconds",
+			"How long a turn spends in each phase: queue, context, model, tools, deliver.",
+			"phase",
+		),
 		approvals: counter("approvals_total", "Decided approvals by decision.", "decision"),
 		denied:    counter("quota_denied_total", "Refusals by quota scope.", "scope"),
 	}
@@ -112,10 +123,16 @@ func newTurnMetrics() turnMetrics {
 
 func newToolMetrics() toolMetrics {
 	return toolMetrics{
-		calls:     counter("tool_calls_total", "Tool calls by tool and error category (ok = none).", "tool", "category"),
-		callTime:  duration("tool_duration_seconds", "How long tools run.", "tool"),
-		chars:     counter("filter_chars_total", "Characters of command output before (raw) and after (filtered) the filter.", "stage"),
-		levels:    counter("filter_confidence_total", "Filtered outputs by confidence: full, partial, fallback.", "level"),
+		calls: counter(
+			"tool_calls_total", "Tool calls by tool and error category (ok = none).", "tool", "category",
+		),
+		callTime: duration("tool_duration_seconds", "How long tools run.", "tool"),
+		chars: counter(
+			"filter_chars_total", "Characters of command output before (raw) and after (filtered) the filter.", "stage",
+		),
+		levels: counter(
+			"filter_confidence_total", "Filtered outputs by confidence: full, partial, fallback.", "level",
+		),
 		cached:    counter("cache_requests_total", "Look-ups in the result cache: hit, miss, bypass.", "result"),
 		utility:   counter("utility_decisions_total", "Decisions of the utility gate.", "decision"),
 		retries:   counter("tool_retries_total", "Repetitions of tool calls that failed for a passing reason.", "tool"),
@@ -125,19 +142,40 @@ func newToolMetrics() toolMetrics {
 
 func newWireMetrics() wireMetrics {
 	return wireMetrics{
-		models:   counter("llm_requests_total", "Requests to models by provider and result: ok, or the kind of error.", "provider", "result"),
-		tokens:   counter("llm_tokens_total", "Tokens by provider and kind: input, cached (part of input), output.", "provider", "kind"),
-		cost:     counter("llm_cost_usd_total", "Cost of model calls in USD.", "provider"),
-		requests: counter("telegram_requests_total", "Bot API requests by method and HTTP status (0 = no answer).", "method", "status"),
+		models: counter(
+			"llm_requests_total",
+			"Requests to models by provider and result: ok, or the kind of error.",
+			"provider",
+			"result",
+		),
+		tokens: counter(
+			"llm_tokens_total",
+			"Tokens by provider and kind: input, cached (part of input), output.",
+			"provider",
+			"kind",
+		),
+		cost: counter("llm_cost_usd_total", "Cost of model calls in USD.", "provider"),
+		requests: counter(
+			"telegram_requests_total",
+			"Bot API requests by method and HTTP status (0 = no answer).",
+			"method",
+			"status",
+		),
 		throttled: prometheus.NewCounter(prometheus.CounterOpts{
-			Namespace: namespace, Name: "telegram_throttled_seconds_total", Help: "Seconds the Bot API told us to wait.",
+			Namespace: namespace,
+			Name:      "telegram_throttled_seconds_total",
+			Help:      "Seconds the Bot API told us to wait.",
 		}),
 		commits: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Namespace: namespace, Name: "database_commit_seconds", Help: "How long the database takes to make a commit durable.",
-			Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
+			Namespace: namespace,
+			Name:      "database_commit_seconds",
+			Help:      "How long the database takes to make a commit durable.",
+			Buckets:   prometheus.ExponentialBuckets(0.001, 4, 8),
 		}),
-		sweeps: counter("retention_sweeps_total", "Sweeps of what retention forgets, by outcome: ok, error.", "outcome"),
-		spans:  counter("trace_spans_total", "Spans by what became of them: exported, failed, dropped.", "outcome"),
+		sweeps: counter(
+			"retention_sweeps_total", "Sweeps of what retention forgets, by outcome: ok, error.", "outcome",
+		),
+		spans: counter("trace_spans_total", "Spans by what became of them: exported, failed, dropped.", "outcome"),
 	}
 }
 

@@ -2,8 +2,8 @@ package metrics
 
 import "sync"
 
-// mostTools bounds the names of tools that are counted one by one: servers decide how many tools they have and what they
-// are called, and each name costs a histogram.
+// mostTools bounds the names of tools that are counted one by one: servers decide how many tools they have and what
+// they are called, and each name costs a histogram.
 const mostTools = 100
 
 // otherLabel is the label of what is not counted one by one.

@@ -20,8 +20,8 @@ const (
 	writeFor   = 30 * time.Second // to send a profile
 )
 
-// Profiles serves the profiles of this program as go tool pprof reads them. It does not use net/http/pprof, whose import
-// adds them to http.DefaultServeMux, and which also serves the command line.
+// Profiles serves the profiles of this program as go tool pprof reads them. It does not use net/http/pprof, whose
+// import adds them to http.DefaultServeMux, and which also serves the command line.
 func Profiles() Mount {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/pprof/{$}", listProfiles)

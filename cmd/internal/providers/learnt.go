@@ -11,8 +11,8 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-// ServerHash returns the hash of what the server of a provider is known by: its address and its key; "" = there is no such
-// provider.
+// ServerHash returns the hash of what the server of a provider is known by: its address and its key;
+// "" = there is no such provider.
 func ServerHash(cfg *config.Config, provider string) string {
 	for _, p := range cfg.LLM.Providers {
 		if p.Name == provider {
@@ -57,8 +57,8 @@ func (m *Set) SetAside() []texts.SetAside {
 	return m.Learnt.Aside(places)
 }
 
-// Fenced reports whether the model of a provider is sent no tools, by the configuration, by its server's dialect or by what
-// was learnt, so that it writes its calls as text.
+// Fenced reports whether the model of a provider is sent no tools, by the configuration, by its server's dialect or by
+// what was learnt, so that it writes its calls as text.
 func (m *Set) Fenced(provider string) bool {
 	p := m.named(provider)
 	if m.opts.Provider != nil || p == nil || p.Type == "offline" {

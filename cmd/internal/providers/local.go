@@ -44,7 +44,12 @@ func FindLocal(ctx context.Context, addresses []string) []LocalServer {
 	var looking sync.WaitGroup
 	for i, address := range addresses {
 		looking.Go(func() {
-			provider, err := openai.New(openai.Options{Name: "local", BaseURL: "http://" + address + "/v1", Model: "unknown", HTTPClient: &http.Client{}})
+			provider, err := openai.New(openai.Options{
+				Name:       "local",
+				BaseURL:    "http://" + address + "/v1",
+				Model:      "unknown",
+				HTTPClient: &http.Client{},
+			})
 			if err != nil {
 				return
 			}
@@ -69,7 +74,8 @@ func presetAt(ctx context.Context, address string) string {
 		for _, sign := range d.Signs {
 			answer, asked := answers[sign.Path]
 			if !asked {
-				answer, _ = wire.FetchAnswer(ctx, client, "http://"+address+sign.Path, http.Header{}, "") // others have no such path
+				// others have no such path
+				answer, _ = wire.FetchAnswer(ctx, client, "http://"+address+sign.Path, http.Header{}, "")
 				answers[sign.Path] = answer
 			}
 			if answer != nil && sign.Shows(answer) {

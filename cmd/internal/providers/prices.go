@@ -13,8 +13,8 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-// TariffOf returns what a provider's tokens cost; known is false when neither the configuration nor the tables say it, and
-// what is known of it is returned then.
+// TariffOf returns what a provider's tokens cost; known is false when neither the configuration nor the tables say it,
+// and what is known of it is returned then.
 func TariffOf(p *config.Provider) (t cost.Tariff, known bool) {
 	if t, known = cost.TariffOf(Address(*p), p.Model); costsNothing(p) {
 		t, known = cost.Tariff{}, true
@@ -36,7 +36,8 @@ func TariffOf(p *config.Provider) (t cost.Tariff, known bool) {
 	if p.CachedInputUSDPerMTok != nil {
 		cached = *p.CachedInputUSDPerMTok
 	}
-	return cost.FixedTariff(input, cached, written, output), known || (p.InputUSDPerMTok != nil && p.OutputUSDPerMTok != nil)
+	return cost.FixedTariff(input, cached, written, output), known ||
+		(p.InputUSDPerMTok != nil && p.OutputUSDPerMTok != nil)
 }
 
 // costsNothing reports whether a provider runs on machines of the operator, who pays for no tokens.
@@ -60,7 +61,9 @@ func (m *Set) EmbeddingCost(p *config.Provider) spend.Cost {
 	return otherCost(p, p.EmbeddingModel, m.opts.Now(), cost.EmbeddingPrice)
 }
 
-func otherCost(p *config.Provider, model string, now time.Time, of func(base, model string, now time.Time) (float64, bool)) spend.Cost {
+func otherCost(
+	p *config.Provider, model string, now time.Time, of func(base, model string, now time.Time) (float64, bool),
+) spend.Cost {
 	if costsNothing(p) || model == "" {
 		return spend.Cost{}
 	}
@@ -112,7 +115,11 @@ func LimitsMoney(cfg *config.Config) bool {
 
 // ConfiguredLimits returns the limits of the configuration, by the keys of their tables.
 func ConfiguredLimits(cfg *config.Config) map[string]config.Limits {
-	all := map[string]config.Limits{"quotas.user": cfg.Quotas.User, "quotas.chat": cfg.Quotas.Chat, "quotas.bot": cfg.Quotas.Bot}
+	all := map[string]config.Limits{
+		"quotas.user": cfg.Quotas.User,
+		"quotas.chat": cfg.Quotas.Chat,
+		"quotas.bot":  cfg.Quotas.Bot,
+	}
 	for id, chat := range cfg.Telegram.Chats {
 		if chat.Quota != nil {
 			all[config.Entry("telegram.chats", id)+".quota"] = *chat.Quota
@@ -124,9 +131,12 @@ func ConfiguredLimits(cfg *config.Config) map[string]config.Limits {
 // QuotaLimits converts limits of the configuration.
 func QuotaLimits(l config.Limits) quota.Limits {
 	return quota.Limits{
-		{Unit: quota.Turns, Window: quota.Day}: int64(l.TurnsPerDay), {Unit: quota.Turns, Window: quota.Month}: int64(l.TurnsPerMonth),
-		{Unit: quota.Tokens, Window: quota.Day}: int64(l.TokensPerDay), {Unit: quota.Tokens, Window: quota.Month}: int64(l.TokensPerMonth),
-		{Unit: quota.USD, Window: quota.Day}: quota.Micro(l.USDPerDay), {Unit: quota.USD, Window: quota.Month}: quota.Micro(l.USDPerMonth),
+		{Unit: quota.Turns, Window: quota.Day}:    int64(l.TurnsPerDay),
+		{Unit: quota.Turns, Window: quota.Month}:  int64(l.TurnsPerMonth),
+		{Unit: quota.Tokens, Window: quota.Day}:   int64(l.TokensPerDay),
+		{Unit: quota.Tokens, Window: quota.Month}: int64(l.TokensPerMonth),
+		{Unit: quota.USD, Window: quota.Day}:      quota.Micro(l.USDPerDay),
+		{Unit: quota.USD, Window: quota.Month}:    quota.Micro(l.USDPerMonth),
 	}
 }
 
@@ -146,7 +156,8 @@ func (m *Set) SetLimits(list []quota.SetLimit) []string {
 	if limited && !LimitsMoney(m.cfg) { // those of the configuration are found by Check
 		unpriced := offers.Unpriced()
 		for _, provider := range slices.Sorted(maps.Keys(unpriced)) {
-			found = append(found, fmt.Sprintf("nobody knows the price of %s (%s), so whoever has a limit of USD is refused turns that it would answer; set input_usd_per_mtok and output_usd_per_mtok of %s, also to 0",
+			found = append(found, fmt.Sprintf("nobody knows the price of %s (%s), so whoever has a limit of USD is "+
+				"refused turns that it would answer; set input_usd_per_mtok and output_usd_per_mtok of %s, also to 0",
 				unpriced[provider], cost.PricesAsOf(), provider))
 		}
 	}

@@ -57,16 +57,23 @@ func (m *Set) NewProvider(p config.Provider) (llm.Provider, error) {
 		}
 		return m.limitRequests(provider, p), nil
 	default:
-		return nil, fmt.Errorf("type %q is unknown; use openai (any OpenAI-compatible server), anthropic, ollama or offline", p.Type)
+		return nil, fmt.Errorf(
+			"type %q is unknown; use openai (any OpenAI-compatible server), anthropic, ollama or offline", p.Type,
+		)
 	}
 }
 
 // limitRequests limits the requests to a provider to what it allows, across all callers.
 func (m *Set) limitRequests(provider llm.Provider, p config.Provider) llm.Provider {
 	log := m.opts.Log.With().Str("component", "model").Str("provider", p.Name).Logger()
-	return withTools(route.NewPacer(provider, route.PacerOptions{Most: m.cfg.Agent.Concurrency, Now: m.opts.Now, Observe: func(limit int, wait time.Duration) {
-		log.Warn().Int("at_once", limit).Dur("wait", wait).Msg("the provider says that it is asked too often; fewer requests at once")
-	}}), p)
+	return withTools(route.NewPacer(provider, route.PacerOptions{
+		Most: m.cfg.Agent.Concurrency,
+		Now:  m.opts.Now,
+		Observe: func(limit int, wait time.Duration) {
+			log.Warn().Int("at_once", limit).Dur("wait", wait).
+				Msg("the provider says that it is asked too often; fewer requests at once")
+		},
+	}), p)
 }
 
 // vendor is what a server with OpenAI's API does, asked with one key or with several.
@@ -95,9 +102,25 @@ func (m *Set) openAIKeys(p config.Provider) ([]*openai.Provider, error) {
 	var members []*openai.Provider
 	for _, key := range p.Keys() {
 		provider, err := openai.New(openai.Options{
-			Name: p.Name, BaseURL: Address(p), Key: openai.Key(key.Reveal()), Model: p.Model, EmbeddingModel: p.EmbeddingModel,
-			TranscriptionModel: p.TranscriptionModel, TranscriptionUSDPerMinute: m.MinuteCost(&p).USD,
-			MaxTokens: longestAnswer(&p), Idle: m.cfg.LLM.Idle, Tariff: tariff, Wire: p.Wire, Dialect: DialectOf(p), Memory: m.Learnt, Learner: learner, Refused: m.opts.Refused, Native: prompt.Native, Accepts: accepts(p), Now: m.opts.Now, Log: m.log(),
+			Name:                      p.Name,
+			BaseURL:                   Address(p),
+			Key:                       openai.Key(key.Reveal()),
+			Model:                     p.Model,
+			EmbeddingModel:            p.EmbeddingModel,
+			TranscriptionModel:        p.TranscriptionModel,
+			TranscriptionUSDPerMinute: m.MinuteCost(&p).USD,
+			MaxTokens:                 longestAnswer(&p),
+			Idle:                      m.cfg.LLM.Idle,
+			Tariff:                    tariff,
+			Wire:                      p.Wire,
+			Dialect:                   DialectOf(p),
+			Memory:                    m.Learnt,
+			Learner:                   learner,
+			Refused:                   m.opts.Refused,
+			Native:                    prompt.Native,
+			Accepts:                   accepts(p),
+			Now:                       m.opts.Now,
+			Log:                       m.log(),
 		})
 		if err != nil {
 			return nil, err
@@ -126,9 +149,21 @@ func (m *Set) anthropicKeys(p config.Provider) ([]*anthropic.Provider, error) {
 	var members []*anthropic.Provider
 	for _, key := range p.Keys() {
 		provider, err := anthropic.New(anthropic.Options{
-			Name: p.Name, BaseURL: p.BaseURL, Key: anthropic.Key(key.Reveal()), Model: p.Model, MaxTokens: longestAnswer(&p), Idle: m.cfg.LLM.Idle,
-			Tariff: tariff, Dialect: DialectOf(p), Memory: m.Learnt, Learner: learner, Refused: m.opts.Refused, Native: prompt.Native,
-			Now: m.opts.Now, Log: m.log(), Accepts: accepts(p),
+			Name:      p.Name,
+			BaseURL:   p.BaseURL,
+			Key:       anthropic.Key(key.Reveal()),
+			Model:     p.Model,
+			MaxTokens: longestAnswer(&p),
+			Idle:      m.cfg.LLM.Idle,
+			Tariff:    tariff,
+			Dialect:   DialectOf(p),
+			Memory:    m.Learnt,
+			Learner:   learner,
+			Refused:   m.opts.Refused,
+			Native:    prompt.Native,
+			Now:       m.opts.Now,
+			Log:       m.log(),
+			Accepts:   accepts(p),
 		})
 		if err != nil {
 			return nil, err
@@ -158,7 +193,8 @@ func Address(p config.Provider) string {
 	}
 	u, err := url.Parse(p.BaseURL)
 	of, ofErr := url.Parse(d.BaseURL)
-	if p.Type == "anthropic" || err != nil || ofErr != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+	if p.Type == "anthropic" || err != nil || ofErr != nil ||
+		u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
 		return p.BaseURL
 	}
 	return strings.TrimRight(p.BaseURL, "/") + of.Path

@@ -49,7 +49,12 @@ func New(o Options) *Set {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	m := &Set{cfg: o.Config, opts: o, made: map[string]llm.Provider{}, unlisted: newUnlisted(len(o.Config.LLM.Providers))}
+	m := &Set{
+		cfg:      o.Config,
+		opts:     o,
+		made:     map[string]llm.Provider{},
+		unlisted: newUnlisted(len(o.Config.LLM.Providers)),
+	}
 	m.offers = sync.OnceValue(m.readOffers)
 	m.Learnt = learnt.New(learnt.Deps{
 		Server: func(provider string) string { return ServerHash(m.cfg, provider) }, Now: o.Now, Log: o.Log,
@@ -84,8 +89,15 @@ func (m *Set) combine() (llm.Provider, error) {
 		list = append(list, provider)
 	}
 	return route.New(list, m.cfg.LLM.Primary, m.cfg.LLM.Fallback, route.Options{
-		Now: m.opts.Now, Log: m.log(), Timeout: m.cfg.LLM.Timeout, Windows: windows(m.cfg), Unpriced: m.Offers().Unpriced(),
-		Answers: longestAnswers(m.cfg), Learn: m.learnWindow, Learnt: m.learntWindow, Observe: m.observe,
+		Now:      m.opts.Now,
+		Log:      m.log(),
+		Timeout:  m.cfg.LLM.Timeout,
+		Windows:  windows(m.cfg),
+		Unpriced: m.Offers().Unpriced(),
+		Answers:  longestAnswers(m.cfg),
+		Learn:    m.learnWindow,
+		Learnt:   m.learntWindow,
+		Observe:  m.observe,
 	})
 }
 
@@ -122,8 +134,8 @@ func (m *Set) Helper(purpose, name string) (*spend.Model, error) {
 	return spend.NewModel(purpose, route.Observed(made, m.Offers().Unpriced()[name], m.observe)), nil
 }
 
-// Embedder returns what computes embeddings by the provider of a name, "" = the configured one, and the name of its model;
-// nil if none is configured.
+// Embedder returns what computes embeddings by the provider of a name, "" = the configured one, and the name of its
+// model; nil if none is configured.
 func (m *Set) Embedder(name string) (*spend.Embedder, string, error) {
 	p, err := m.Embedding(name)
 	if err != nil || p == nil {
@@ -133,7 +145,8 @@ func (m *Set) Embedder(name string) (*spend.Embedder, string, error) {
 	return embedder, p.EmbeddingModel, err
 }
 
-// Embedding returns the provider of a name, "" = the configured one, if it computes embeddings; nil if none is configured.
+// Embedding returns the provider of a name, "" = the configured one, if it computes
+// embeddings; nil if none is configured.
 func (m *Set) Embedding(name string) (*config.Provider, error) {
 	if name == "" {
 		name = m.cfg.LLM.Embedding
@@ -160,8 +173,8 @@ func (m *Set) EmbedderOf(p config.Provider) (*spend.Embedder, error) {
 	return spend.NewEmbedder(provider, m.EmbeddingCost(&p), m.spentBy(p.Name)), nil
 }
 
-// Transcriber returns what writes down speech: the primary provider where it can, else a fallback, else any; nil when none
-// can.
+// Transcriber returns what writes down speech: the primary provider where it can, else a
+// fallback, else any; nil when none can.
 func (m *Set) Transcriber() (*spend.Transcriber, error) {
 	order := append([]string{m.cfg.LLM.Primary}, m.cfg.LLM.Fallback...)
 	var best *config.Provider

@@ -14,8 +14,8 @@ import (
 // leastWindow is the smallest window that a conversation is fitted into.
 const leastWindow = 1000
 
-// windows returns the windows of the providers: as they are configured, else by the table of models. What a server lists
-// itself (AskWindows) and what its refusals show come later.
+// windows returns the windows of the providers: as they are configured, else by the table of models. What a server
+// lists itself (AskWindows) and what its refusals show come later.
 func windows(cfg *config.Config) map[string]int {
 	sizes := map[string]int{}
 	for i := range cfg.LLM.Providers {
@@ -31,8 +31,8 @@ func windows(cfg *config.Config) map[string]int {
 	return sizes
 }
 
-// usableWindow is how much of a window counts. A conversation may fill four fifths of it, so one whose last fifth is less than
-// the longest answer counts as smaller than it is.
+// usableWindow is how much of a window counts. A conversation may fill four fifths of it, so one whose last fifth is
+// less than the longest answer counts as smaller than it is.
 func usableWindow(window, answer int) int {
 	return max(min(window, (window-answer)/4*5), leastWindow)
 }
@@ -114,7 +114,8 @@ func (m *Set) askWindow(ctx context.Context, name string) {
 		answer = min(answer, sizes.Output)
 	}
 	router.SetWindow(name, usableWindow(sizes.Window, answer))
-	m.opts.Log.Info().Str("provider", name).Str("model", p.Model).Int("tokens", sizes.Window).Int("longest_answer", sizes.Output).
+	m.opts.Log.Info().Str("provider", name).Str("model", p.Model).
+		Int("tokens", sizes.Window).Int("longest_answer", sizes.Output).
 		Msg("the server says how long the window of its model is")
 }
 

@@ -120,7 +120,12 @@ func (r *Replay) Line(l *audit.Line) {
 		return
 	}
 	is := r.decide(Call{
-		Tool: l.Tool, Args: l.Args, Caller: l.Caller, Session: l.Session, Channel: l.Channel, Flagged: strings.Contains(l.Rule, flaggedRule),
+		Tool:    l.Tool,
+		Args:    l.Args,
+		Caller:  l.Caller,
+		Session: l.Session,
+		Channel: l.Channel,
+		Flagged: strings.Contains(l.Rule, flaggedRule),
 	})
 	switch {
 	case is.unsure != "":
@@ -143,8 +148,8 @@ const (
 	grantRule   = "grant: "
 )
 
-// granted reports whether a standing approval allowed the call, which answers the question of the new rules too. It does
-// not answer a denial.
+// granted reports whether a standing approval allowed the call, which answers the question of the new rules
+// too. It does not answer a denial.
 func granted(was, is Decision) bool {
 	return strings.Contains(was.Rule, grantRule) && was.Effect == "allow" && is.Effect == "ask"
 }
@@ -156,7 +161,8 @@ func recorded(l *audit.Line) (Decision, Unsure) {
 		d.Effect = derived(l)
 	}
 	switch {
-	case l.Rule == "" || d.Effect == "", l.Rule == "not possible", l.Rule == "not offered", l.Rule == "not a tool of the sub-agent", l.Rule == "no policy":
+	case l.Rule == "" || d.Effect == "", l.Rule == "not possible", l.Rule == "not offered",
+		l.Rule == "not a tool of the sub-agent", l.Rule == "no policy":
 		return d, Other
 	case l.Erased:
 		return d, Erased
@@ -231,7 +237,14 @@ func (r *Replay) differs(l *audit.Line, old, now Decision) {
 			r.summary.Beyond++
 			return
 		}
-		g = &Difference{Tool: l.Tool, What: what, Old: old, New: now, Caller: l.Caller, First: l.Time.UTC().Format(time.RFC3339)}
+		g = &Difference{
+			Tool:   l.Tool,
+			What:   what,
+			Old:    old,
+			New:    now,
+			Caller: l.Caller,
+			First:  l.Time.UTC().Format(time.RFC3339),
+		}
 		r.groups[key] = g
 	}
 	g.Count++
@@ -246,7 +259,12 @@ func (r *Replay) Summary() Summary {
 		s.Differences = append(s.Differences, *g)
 	}
 	slices.SortFunc(s.Differences, func(a, b Difference) int {
-		return cmp.Or(b.Count-a.Count, strings.Compare(a.Tool, b.Tool), strings.Compare(a.What, b.What), strings.Compare(a.First, b.First))
+		return cmp.Or(
+			b.Count-a.Count,
+			strings.Compare(a.Tool, b.Tool),
+			strings.Compare(a.What, b.What),
+			strings.Compare(a.First, b.First),
+		)
 	})
 	return s
 }
@@ -254,7 +272,8 @@ func (r *Replay) Summary() Summary {
 // maxWhat limits what a group shows of its arguments, in bytes.
 const maxWhat = 300
 
-// callSubject returns the part of arguments that says most, shortened: the command, the path, the address; otherwise all.
+// callSubject returns the part of arguments that says most, shortened: the command, the
+// path, the address; otherwise all.
 func callSubject(args json.RawMessage) string {
 	text := string(args)
 	var fields map[string]any

@@ -34,7 +34,9 @@ type Source struct {
 
 // Files converts tools.file.deny_read and allow_read.
 func Files(cfg *config.Config) (*pathrule.Rules, error) {
-	return pathrule.New(expandGlobs(cfg.Path, cfg.Tools.File.DenyRead, "*/"), expandGlobs(cfg.Path, cfg.Tools.File.AllowRead, ""))
+	return pathrule.New(
+		expandGlobs(cfg.Path, cfg.Tools.File.DenyRead, "*/"), expandGlobs(cfg.Path, cfg.Tools.File.AllowRead, ""),
+	)
 }
 
 // Build converts all rules. One invalid rule refuses all.
@@ -67,7 +69,12 @@ func Build(src Source) (*policy.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts.Policy = policy.Rules{Enabled: p.Enabled, DefaultEffect: policy.Effect(p.DefaultEffect), Evaluation: policy.Evaluation(p.Evaluation), List: list}
+	opts.Policy = policy.Rules{
+		Enabled:       p.Enabled,
+		DefaultEffect: policy.Effect(p.DefaultEffect),
+		Evaluation:    policy.Evaluation(p.Evaluation),
+		List:          list,
+	}
 	if p.File != "" {
 		path := cfg.Path(p.File)
 		if opts.Policy.List, err = readFile(cfg, path, src.WorkDir); err != nil {
@@ -87,8 +94,14 @@ func convertRules(raw []config.Rule, table string) ([]policy.Rule, error) {
 	var errs []error
 	for i, r := range raw {
 		rule, err := policy.RawRule{
-			Effect: r.Effect, Tool: []string(r.Tool), Paths: r.Paths, Env: r.Env, TrustLevel: r.TrustLevel, ArgsMatch: r.ArgsMatch,
-			Capabilities: r.Capabilities, Comment: r.Comment,
+			Effect:       r.Effect,
+			Tool:         []string(r.Tool),
+			Paths:        r.Paths,
+			Env:          r.Env,
+			TrustLevel:   r.TrustLevel,
+			ArgsMatch:    r.ArgsMatch,
+			Capabilities: r.Capabilities,
+			Comment:      r.Comment,
 		}.Rule()
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s[%d]: %w", table, i, err))
@@ -114,14 +127,18 @@ func readFile(cfg *config.Config, path, workDir string) ([]policy.Rule, error) {
 		return nil, fmt.Errorf("working directory: %w", err)
 	}
 	if !pathrule.Inside(root, real) {
-		return nil, fmt.Errorf("tools.policy.policy_file %s escapes the working directory %s: put the file below it", path, root)
+		return nil, fmt.Errorf(
+			"tools.policy.policy_file %s escapes the working directory %s: put the file below it", path, root,
+		)
 	}
 	info, err := os.Stat(real)
 	if err != nil {
 		return nil, fmt.Errorf("tools.policy.policy_file: %w", err)
 	}
 	if info.Size() > maxFile {
-		return nil, fmt.Errorf("tools.policy.policy_file %s has %d bytes; at most %d are read", path, info.Size(), maxFile)
+		return nil, fmt.Errorf(
+			"tools.policy.policy_file %s has %d bytes; at most %d are read", path, info.Size(), maxFile,
+		)
 	}
 	data, err := os.ReadFile(real)
 	if err != nil {
@@ -147,8 +164,8 @@ func refuseUnknownTools(cfg *config.Config, path string, list []policy.Rule) err
 	return errors.Join(errs...)
 }
 
-// expandGlobs makes globs that begin with ~ absolute. It prepends before to relative ones; if that is empty, they are left
-// as they are, to be refused later.
+// expandGlobs makes globs that begin with ~ absolute. It prepends before to relative ones; if that is empty, they are
+// left as they are, to be refused later.
 func expandGlobs(path func(string) string, globs []string, before string) []string {
 	out := make([]string, len(globs))
 	for i, g := range globs {

@@ -55,15 +55,21 @@ func Run(ctx context.Context, opts app.Options, sim Options) error {
 	stories := &stories{path: filepath.Join(home, "zephbot.db")}
 	defer stories.close()
 	s, err := simulator.New(simulator.Options{
-		Listen: sim.Listen, Dir: home, Stdout: sim.Stdout, Stderr: sim.Stderr, Log: opts.Log.With().Str("component", "simulator").Logger(), Inspect: stories,
-		Open: sim.Open,
+		Listen:  sim.Listen,
+		Dir:     home,
+		Stdout:  sim.Stdout,
+		Stderr:  sim.Stderr,
+		Log:     opts.Log.With().Str("component", "simulator").Logger(),
+		Inspect: stories,
+		Open:    sim.Open,
 		Command: func(apiURL, token string) *exec.Cmd {
 			id, _, _ := strings.Cut(token, ":")
 			stories.bot.Store(id)
 			if err := layOut(home, id); err != nil {
 				opts.Log.Warn().Err(err).Msg("cannot create the sample files; everything else works")
 			}
-			cmd := exec.Command(sim.Executable, append([]string{"serve", Flag, "--data-dir", home}, sim.Args...)...) //nolint:noctx // the simulator ends it with its process group
+			//nolint:noctx // the simulator ends it with its process group
+			cmd := exec.Command(sim.Executable, append([]string{"serve", Flag, "--data-dir", home}, sim.Args...)...)
 			cmd.Env = append(childEnv(os.Environ()), simulated(opts, apiURL, token)...)
 			return cmd
 		},
@@ -89,10 +95,16 @@ func childEnv(env []string) []string {
 // uses the built-in one.
 func simulated(opts app.Options, apiURL, token string) []string {
 	env := []string{
-		"ZEPH_TELEGRAM_TOKEN=" + token, "ZEPH_TELEGRAM_API_URL=" + apiURL,
-		"ZEPH_TELEGRAM_ALLOWED_USERS=" + joinIDs(simulator.AllowedUsers()), "ZEPH_TELEGRAM_ADMINS=" + joinIDs(simulator.Admins()),
-		"ZEPH_TELEGRAM_ALLOWED_CHATS=" + joinIDs(simulator.AllowedChats()), "ZEPH_METRICS_LISTEN=", "ZEPH_DATABASE_URL=",
-		"ZEPH_WORKSPACES_DIR=", "ZEPH_WORKSPACES_SHARED=false", // its state is in its own directory
+		"ZEPH_TELEGRAM_TOKEN=" + token,
+		"ZEPH_TELEGRAM_API_URL=" + apiURL,
+		"ZEPH_TELEGRAM_ALLOWED_USERS=" + joinIDs(simulator.AllowedUsers()),
+		"ZEPH_TELEGRAM_ADMINS=" + joinIDs(simulator.Admins()),
+		"ZEPH_TELEGRAM_ALLOWED_CHATS=" + joinIDs(simulator.AllowedChats()),
+		"ZEPH_METRICS_LISTEN=",
+		"ZEPH_DATABASE_URL=",
+		"ZEPH_WORKSPACES_DIR=",
+		"ZEPH_WORKSPACES_SHARED=false",
+		// its state is in its own directory
 	}
 	zone := opts.Config.Telegram.TimeZone
 	if zone == "" {

@@ -83,7 +83,10 @@ func Open(ctx context.Context, o Options) (*Tracer, error) {
 		ctx, otlptracehttp.WithEndpointURL(u.String()), otlptracehttp.WithHeaders(o.Headers),
 		otlptracehttp.WithTimeout(exportWithin), otlptracehttp.WithCompression(otlptracehttp.GzipCompression),
 		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
-			Enabled: true, InitialInterval: exportWithin / 20, MaxInterval: exportWithin / 4, MaxElapsedTime: exportWithin,
+			Enabled:         true,
+			InitialInterval: exportWithin / 20,
+			MaxInterval:     exportWithin / 4,
+			MaxElapsedTime:  exportWithin,
 		}),
 	)
 	if err != nil {
@@ -136,7 +139,14 @@ func (t *Tracer) Join(ctx context.Context, turn string) (joined context.Context,
 }
 
 // past records a span that is over, below the one in ctx.
-func (t *Tracer) past(ctx context.Context, name string, kind trace.SpanKind, from, to time.Time, failed string, attrs ...attribute.KeyValue) {
+func (t *Tracer) past(
+	ctx context.Context,
+	name string,
+	kind trace.SpanKind,
+	from, to time.Time,
+	failed string,
+	attrs ...attribute.KeyValue,
+) {
 	_, span := t.tracer.Start(ctx, name, trace.WithTimestamp(from), trace.WithSpanKind(kind))
 	if span.IsRecording() {
 		span.SetAttributes(attrs...)

@@ -34,11 +34,23 @@ func (t *Tracer) Turn(e Ended) {
 		failed = e.Reason
 	}
 	ctx := context.WithValue(context.Background(), rootKey{}, e.Turn)
-	t.past(ctx, "turn", trace.SpanKindServer, e.From, e.To, failed,
-		attribute.String(ourTurn, e.Turn), attribute.String(aiConversation, e.Session), attribute.String(ourChannel, e.Channel),
-		attribute.String(ourOutcome, e.Outcome), attribute.String(ourReason, e.Reason),
-		attribute.Int(ourSteps, e.Stats.Steps), attribute.Int(ourCalls, e.Stats.Calls), attribute.Float64(ourUSD, e.Stats.USD),
-		attribute.Int(aiInput, e.Stats.Usage.Input), attribute.Int(aiOutput, e.Stats.Usage.Output),
+	t.past(
+		ctx,
+		"turn",
+		trace.SpanKindServer,
+		e.From,
+		e.To,
+		failed,
+		attribute.String(ourTurn, e.Turn),
+		attribute.String(aiConversation, e.Session),
+		attribute.String(ourChannel, e.Channel),
+		attribute.String(ourOutcome, e.Outcome),
+		attribute.String(ourReason, e.Reason),
+		attribute.Int(ourSteps, e.Stats.Steps),
+		attribute.Int(ourCalls, e.Stats.Calls),
+		attribute.Float64(ourUSD, e.Stats.USD),
+		attribute.Int(aiInput, e.Stats.Usage.Input),
+		attribute.Int(aiOutput, e.Stats.Usage.Output),
 	)
 }
 
@@ -114,7 +126,8 @@ func (t *Tracer) Deliver(ctx context.Context, row *bot.Row) (sending context.Con
 	if t == nil || row.Turn == "" {
 		return ctx, func(error) {}
 	}
-	ctx, span := t.tracer.Start(below(ctx, row.Turn), "deliver "+string(row.Purpose), trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(
+	ctx, span := t.tracer.Start(below(ctx, row.Turn), "deliver "+
+		string(row.Purpose), trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(
 		attribute.Int64(ourRow, row.ID), attribute.String(ourPurpose, string(row.Purpose)),
 		attribute.Int(ourBytes, len(row.Content.Text)), attribute.Int(ourAttempt, row.Attempts+1),
 	))
@@ -139,5 +152,7 @@ func (t *Tracer) Request(ctx context.Context, method string, status int, took ti
 		failed = "refused"
 	}
 	now := time.Now()
-	t.past(ctx, "telegram "+method, trace.SpanKindClient, now.Add(-took), now, failed, attribute.Int(httpStatus, status))
+	t.past(
+		ctx, "telegram "+method, trace.SpanKindClient, now.Add(-took), now, failed, attribute.Int(httpStatus, status),
+	)
 }

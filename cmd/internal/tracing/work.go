@@ -30,11 +30,23 @@ func (t *Tracer) Asked(ctx context.Context, model Model, a route.Attempt) {
 		failed = string(llm.KindOf(a.Err))
 	}
 	now := time.Now()
-	t.past(ctx, "chat "+model.Name, trace.SpanKindClient, now.Add(-a.Duration), now, failed,
-		attribute.String(aiOperation, "chat"), attribute.String(aiProvider, model.Vendor),
-		attribute.String(aiRequestModel, model.Name), attribute.String(aiResponseModel, a.Model),
-		attribute.Int(aiInput, a.Usage.Input), attribute.Int(aiCached, a.Usage.CachedInput), attribute.Int(aiOutput, a.Usage.Output),
-		attribute.String(ourProvider, a.Provider), attribute.Int(ourAttempt, a.Number), attribute.Float64(ourUSD, a.USD),
+	t.past(
+		ctx,
+		"chat "+model.Name,
+		trace.SpanKindClient,
+		now.Add(-a.Duration),
+		now,
+		failed,
+		attribute.String(aiOperation, "chat"),
+		attribute.String(aiProvider, model.Vendor),
+		attribute.String(aiRequestModel, model.Name),
+		attribute.String(aiResponseModel, a.Model),
+		attribute.Int(aiInput, a.Usage.Input),
+		attribute.Int(aiCached, a.Usage.CachedInput),
+		attribute.Int(aiOutput, a.Usage.Output),
+		attribute.String(ourProvider, a.Provider),
+		attribute.Int(ourAttempt, a.Number),
+		attribute.Float64(ourUSD, a.USD),
 	)
 }
 
@@ -59,7 +71,9 @@ func (t *Tracer) Tool(ctx context.Context, call *tools.Call) (calling context.Co
 		span.SetName("execute_tool " + name)
 		attrs := []attribute.KeyValue{attribute.String(aiTool, name), attribute.String(ourServer, call.Def.Server)}
 		if trail := call.Trail; trail != nil {
-			attrs = append(attrs, attribute.String(ourEffect, string(trail.Effect)), attribute.Bool(ourCached, trail.Cached))
+			attrs = append(
+				attrs, attribute.String(ourEffect, string(trail.Effect)), attribute.Bool(ourCached, trail.Cached),
+			)
 			if err == nil {
 				fail(span, string(trail.Category))
 			}

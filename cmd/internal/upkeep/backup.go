@@ -61,7 +61,8 @@ func (e estate) without(o BackupOptions) []string {
 	list := []string{
 		"the configuration and the environment of the service: keep them yourself, they contain secrets",
 		"vectors and the index of code: they are computed again",
-		"copies of files for Undo, what commands would do about which nobody has decided, and the directories of MCP programs (data_dir/mcp)",
+		"copies of files for Undo, what commands would do about which nobody has decided, and the directories of MCP " +
+			"programs (data_dir/mcp)",
 		"the state of the terminal and of the simulator",
 	}
 	if e.postgres {
@@ -101,7 +102,9 @@ func Backup(ctx context.Context, opts app.Options, out io.Writer, o BackupOption
 	if !e.postgres {
 		database, err = persistence.Snapshot(ctx, e.data, filepath.Join(scratch, persistence.FileName))
 		if errors.Is(err, fs.ErrNotExist) {
-			return archive.Manifest{}, fmt.Errorf("%w: %s has no database yet; there is nothing to back up", config.ErrInvalid, e.data)
+			return archive.Manifest{}, fmt.Errorf(
+				"%w: %s has no database yet; there is nothing to back up", config.ErrInvalid, e.data,
+			)
 		}
 		if err != nil {
 			return archive.Manifest{}, err
@@ -173,8 +176,8 @@ func (e estate) writeAudit(ctx context.Context, w *archive.Writer) error {
 	return nil
 }
 
-// writeChain adds the files of a log. They are all opened before the first one is read: the service may rotate the log or
-// delete its oldest file meanwhile.
+// writeChain adds the files of a log. They are all opened before the first one is read: the service may rotate the log
+// or delete its oldest file meanwhile.
 func writeChain(ctx context.Context, w *archive.Writer, path string) error {
 	names, files, err := openChain(ctx, path)
 	defer func() {

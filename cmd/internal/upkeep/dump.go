@@ -104,7 +104,8 @@ const (
 func Dump(ctx context.Context, opts app.Options, turn string, texts bool) (*TurnDump, error) {
 	channel, botID, id, ok := turnParts(turn)
 	if !ok {
-		return nil, fmt.Errorf("%w: %q is no turn: it looks like telegram-7000000001-100000; lines of the service's log and of the audit name it", config.ErrInvalid, turn)
+		return nil, fmt.Errorf("%w: %q is no turn: it looks like telegram-7000000001-100000; lines of the service's "+
+			"log and of the audit name it", config.ErrInvalid, turn)
 	}
 	redactor, err := redact.NewWith(redact.Options{Secrets: opts.Config.Credentials()})
 	if err != nil {
@@ -131,7 +132,9 @@ func Dump(ctx context.Context, opts app.Options, turn string, texts bool) (*Turn
 			return d.out, d.audit(log)
 		}
 	}
-	return nil, fmt.Errorf("no database knows the turn %s: it is too old, or --config or --data-dir name another service's", turn)
+	return nil, fmt.Errorf(
+		"no database knows the turn %s: it is too old, or --config or --data-dir name another service's", turn,
+	)
 }
 
 // turnParts splits the name of a turn into channel, bot and the id of the message that began it.
@@ -215,8 +218,14 @@ func (d *dumper) addTurn(ctx context.Context, store bot.Reader, a *bot.Arrival) 
 	for i := range rows {
 		if r := &rows[i]; r.Turn == d.out.Turn {
 			d.out.Rows = append(d.out.Rows, RowDump{
-				ID: r.ID, Purpose: r.Purpose, State: r.State, Attempts: r.Attempts, Created: r.Created, Problem: d.clean(r.Problem),
-				Bytes: len(r.Content.Text), Text: d.text(r.Content.Text),
+				ID:       r.ID,
+				Purpose:  r.Purpose,
+				State:    r.State,
+				Attempts: r.Attempts,
+				Created:  r.Created,
+				Problem:  d.clean(r.Problem),
+				Bytes:    len(r.Content.Text),
+				Text:     d.text(r.Content.Text),
 			})
 		}
 	}
@@ -225,11 +234,33 @@ func (d *dumper) addTurn(ctx context.Context, store bot.Reader, a *bot.Arrival) 
 
 func (d *dumper) entry(e *journal.Entry) EntryDump {
 	out := EntryDump{
-		N: e.N, Child: e.Child, Kind: e.Kind, At: e.At, Call: e.Call, Tool: e.Tool, Failed: e.Failed, Category: e.Category, Rule: d.clean(e.Rule), By: e.By, Millis: e.Millis,
-		Source: d.clean(string(e.Source)), Flagged: e.Flagged, Reason: e.Reason, Model: e.Model, Usage: e.Usage, USD: e.USD, Bytes: len(e.Text), Text: d.text(e.Text),
+		N:        e.N,
+		Child:    e.Child,
+		Kind:     e.Kind,
+		At:       e.At,
+		Call:     e.Call,
+		Tool:     e.Tool,
+		Failed:   e.Failed,
+		Category: e.Category,
+		Rule:     d.clean(e.Rule),
+		By:       e.By,
+		Millis:   e.Millis,
+		Source:   d.clean(string(e.Source)),
+		Flagged:  e.Flagged,
+		Reason:   e.Reason,
+		Model:    e.Model,
+		Usage:    e.Usage,
+		USD:      e.USD,
+		Bytes:    len(e.Text),
+		Text:     d.text(e.Text),
 	}
 	for _, u := range e.Uses {
-		out.Uses = append(out.Uses, UseDump{Call: u.Call, Name: u.Name, Bytes: len(u.Args), Args: d.text(string(u.Args))})
+		out.Uses = append(out.Uses, UseDump{
+			Call:  u.Call,
+			Name:  u.Name,
+			Bytes: len(u.Args),
+			Args:  d.text(string(u.Args)),
+		})
 	}
 	return out
 }

@@ -19,10 +19,12 @@ import (
 	"github.com/zephbot/zephbot/persistence"
 )
 
-// LearntIn reads what is stored in a database of the servers of the configured providers, beside a process that uses it.
-// The database is that at url, or the one below dir if url is empty. It changes nothing, and creates nothing: if there is
-// no database, errors.Is(err, fs.ErrNotExist) is true.
-func LearntIn(ctx context.Context, cfg *config.Config, dir, url string, now time.Time) (list []learnt.Entry, err error) {
+// LearntIn reads what is stored in a database of the servers of the configured providers, beside a process that uses
+// it. The database is that at url, or the one below dir if url is empty. It changes nothing, and creates nothing: if
+// there is no database, errors.Is(err, fs.ErrNotExist) is true.
+func LearntIn(
+	ctx context.Context, cfg *config.Config, dir, url string, now time.Time,
+) (list []learnt.Entry, err error) {
 	store, err := persistence.OpenReader(ctx, dir, url)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
@@ -32,7 +34,9 @@ func LearntIn(ctx context.Context, cfg *config.Config, dir, url string, now time
 	if err != nil {
 		return nil, fmt.Errorf("read what was learnt: %w", err)
 	}
-	return slices.DeleteFunc(learnt.Entries(stored), func(e learnt.Entry) bool { return e.Server != providers.ServerHash(cfg, e.Provider) }), nil
+	return slices.DeleteFunc(learnt.Entries(stored), func(e learnt.Entry) bool {
+		return e.Server != providers.ServerHash(cfg, e.Provider)
+	}), nil
 }
 
 // printLearntWithin limits how long PrintLearnt waits for a database.
@@ -54,7 +58,9 @@ func PrintLearnt(ctx context.Context, w io.Writer, at layout.Layout, now time.Ti
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil: // its text may hold the address of the database
-			fmt.Fprintf(&out, "\n# What %s has learnt of model servers cannot be read; zephbot doctor says why.\n", place.by)
+			fmt.Fprintf(
+				&out, "\n# What %s has learnt of model servers cannot be read; zephbot doctor says why.\n", place.by,
+			)
 			continue
 		}
 		slices.SortFunc(entries, func(a, b learnt.Entry) int {

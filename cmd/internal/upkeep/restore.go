@@ -27,7 +27,8 @@ type Restored struct {
 
 // Restore replaces the state of the service by a backup that it reads from in, completely or not at all: a process that
 // is killed meanwhile has changed nothing, or is completed by the next start. The service must not be running; see
-// persistence.Lock for the error if it is. Without force, a state that would be replaced is an error. Nothing is deleted.
+// persistence.Lock for the error if it is. Without force, a state that would be replaced
+// is an error. Nothing is deleted.
 func Restore(ctx context.Context, opts app.Options, in io.Reader, force bool) (Restored, error) {
 	e := estateOf(opts)
 	unlock, err := lockForRestore(e.data)
@@ -94,7 +95,10 @@ func (e estate) exchange(ctx context.Context, staged *archive.Staged, now time.T
 		return Restored{}, err
 	}
 	if len(replaced) > 0 && !force {
-		return Restored{}, fmt.Errorf("%w: there is a state already: %s; --force moves it aside and deletes nothing", config.ErrInvalid, shortList(replaced))
+		return Restored{}, fmt.Errorf(
+			"%w: there is a state already: %s; --force moves it aside and deletes nothing",
+			config.ErrInvalid, shortList(replaced),
+		)
 	}
 	if err := ctx.Err(); err != nil {
 		return Restored{}, err
@@ -118,17 +122,23 @@ func (e estate) acceptBackup(h archive.Header) error {
 		return fmt.Errorf("%w: the backup contains an SQLite database, and database.url names a PostgreSQL; "+
 			"restore it with a configuration without database.url", config.ErrInvalid)
 	case h.Database != archive.SQLite && !e.postgres:
-		return fmt.Errorf("%w: the backup was made with PostgreSQL and contains no database; "+
-			"set database.url, restore the dump with pg_restore, then run this again (docs/postgresql.md)", config.ErrInvalid)
+		return fmt.Errorf(
+			"%w: the backup was made with PostgreSQL and contains no database; "+
+				"set database.url, restore the dump with pg_restore, then run this again (docs/postgresql.md)",
+			config.ErrInvalid,
+		)
 	case h.Has(archive.Audit) && e.auditDir == "":
-		return fmt.Errorf("%w: the backup contains audit logs, and audit.destination is stdout; set it to a file", config.ErrInvalid)
+		return fmt.Errorf(
+			"%w: the backup contains audit logs, and audit.destination is stdout; set it to a file", config.ErrInvalid,
+		)
 	}
 	known, err := persistence.KnownSchema()
 	if err != nil {
 		return err
 	}
 	if h.Schema > known {
-		return fmt.Errorf("the backup was made by a newer version of the program (%s: schema %d, this one knows %d); restore it with that version",
+		return fmt.Errorf("the backup was made by a newer version of the program (%s: schema %d, this one knows %d); "+
+			"restore it with that version",
 			h.Version, h.Schema, known)
 	}
 	return nil
@@ -136,7 +146,8 @@ func (e estate) acceptBackup(h archive.Header) error {
 
 // places lists where each part belongs, and what is there now.
 func (e estate) places() ([]archive.Place, error) {
-	state, err := filesIn(e.data, append(persistence.DatabaseFiles(), layout.CodeIndex, layout.CodeIndex+"-*", layout.Undo, layout.Previews, archive.NoteName, lastend.File)...)
+	state, err := filesIn(e.data, append(persistence.DatabaseFiles(), layout.CodeIndex, layout.CodeIndex+
+		"-*", layout.Undo, layout.Previews, archive.NoteName, lastend.File)...)
 	if err != nil {
 		return nil, err
 	}

@@ -38,11 +38,20 @@ func FindBot(ctx context.Context, token config.Secret, apiURL string) (*Found, e
 	client.Close()
 	switch telegram.FaultOf(err) {
 	case telegram.WrongToken:
-		return nil, sentence{"Telegram does not accept this token; copy it once more from @BotFather (/mybots, API Token)", ErrToken}
+		return nil, sentence{
+			"Telegram does not accept this token; copy it once more from @BotFather (/mybots, API Token)",
+			ErrToken,
+		}
 	case telegram.Busy:
 		return nil, sentence{"Telegram is asked too often at the moment; wait a minute", err}
 	default:
-		return nil, sentence{fmt.Sprintf("%s cannot be reached (%s); see that this machine reaches it: a firewall, HTTPS_PROXY", apiURL, telegram.Cause(err)), err}
+		return nil, sentence{
+			fmt.Sprintf(
+				"%s cannot be reached (%s); see that this machine reaches it: a firewall, HTTPS_PROXY",
+				apiURL, telegram.Cause(err),
+			),
+			err,
+		}
 	}
 }
 
@@ -73,8 +82,9 @@ type Obstacle struct {
 // Error implements error.
 func (o *Obstacle) Error() string { return o.text }
 
-// Await waits until somebody sends /start with the code to the bot, and returns who. It confirms nothing: the service gets
-// the message too. The error is an *Obstacle, that of ctx, or one of the connection, after which it can be called again.
+// Await waits until somebody sends /start with the code to the bot, and returns who. It confirms nothing:
+// the service gets the message too. The error is an *Obstacle, that of ctx, or one of the connection,
+// after which it can be called again.
 func (f *Found) Await(ctx context.Context, code string) (Person, error) {
 	who, err := f.client.Await(ctx, func(text string) bool { return access.Redeems(text, code) }, time.Second)
 	switch {
@@ -87,9 +97,14 @@ func (f *Found) Await(ctx context.Context, code string) (Person, error) {
 	}
 	hook, hookErr := f.client.Registered(ctx, "")
 	if hookErr == nil && hook.Host != "" {
-		return who, &Obstacle{Host: hook.Host, text: "a webhook is set for this bot at " + hook.Host + ": that program gets its messages"}
+		return who, &Obstacle{
+			Host: hook.Host,
+			text: "a webhook is set for this bot at " + hook.Host + ": that program gets its messages",
+		}
 	}
-	return who, &Obstacle{text: "another program polls with this token (409); stop it, or make a second bot at @BotFather"}
+	return who, &Obstacle{
+		text: "another program polls with this token (409); stop it, or make a second bot at @BotFather",
+	}
 }
 
 // Release removes the webhook of the bot. Waiting messages are kept.

@@ -35,7 +35,12 @@ func FindUser(opts app.Options, id string) (*User, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	u := &User{Person: of, opts: opts, dir: opts.Config.Path(opts.Config.DataDir), url: opts.Config.Database.URL.Reveal()}
+	u := &User{
+		Person: of,
+		opts:   opts,
+		dir:    opts.Config.Path(opts.Config.DataDir),
+		url:    opts.Config.Database.URL.Reveal(),
+	}
 	if of.Channel == terminal.Name {
 		u.opts.Home = opts.Layout().Terminal()
 		u.dir, u.url = u.opts.Home, ""
@@ -98,7 +103,9 @@ func (u *User) Erase(ctx context.Context, tell func(text string)) (*privacy.Rece
 }
 
 // askService has a running service erase the person, unless it was asked to before, and waits for its receipt.
-func (u *User) askService(ctx context.Context, job *privacy.Job, tell func(text string)) (r *privacy.Receipt, err error) {
+func (u *User) askService(
+	ctx context.Context, job *privacy.Job, tell func(text string),
+) (r *privacy.Receipt, err error) {
 	store, err := u.openReader(ctx)
 	if err == nil && store == nil {
 		err = fs.ErrNotExist
@@ -113,7 +120,8 @@ func (u *User) askService(ctx context.Context, job *privacy.Job, tell func(text 
 	}
 	if begun != nil {
 		job = begun
-		tell("a service is running, and is already asked to erase " + u.Person.Caller() + "; waiting for its receipt (job " + job.ID + ")")
+		tell("a service is running, and is already asked to erase " +
+			u.Person.Caller() + "; waiting for its receipt (job " + job.ID + ")")
 	} else {
 		fact, err := job.Fact()
 		if err == nil {
@@ -122,7 +130,8 @@ func (u *User) askService(ctx context.Context, job *privacy.Job, tell func(text 
 		if err != nil {
 			return nil, err
 		}
-		tell("a service is running: it has been asked to erase " + u.Person.Caller() + "; waiting for its receipt (job " + job.ID + ")")
+		tell("a service is running: it has been asked to erase " +
+			u.Person.Caller() + "; waiting for its receipt (job " + job.ID + ")")
 	}
 	ticker := time.NewTicker(serviceLooks)
 	defer ticker.Stop()
@@ -132,7 +141,9 @@ func (u *User) askService(ctx context.Context, job *privacy.Job, tell func(text 
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("no receipt yet: the service goes on, and the same command asks it again: %w", ctx.Err())
+			return nil, fmt.Errorf(
+				"no receipt yet: the service goes on, and the same command asks it again: %w", ctx.Err(),
+			)
 		case <-ticker.C:
 		}
 	}

@@ -225,9 +225,9 @@ func (c *Cluster) Close() error {
 	return os.RemoveAll(c.dir)
 }
 
-// Crash ends every session at once, without letting anything be stored that was not, and has the server start again from
-// its log: what happens when one of its processes is killed. When it returns, the sessions have ended; the server answers
-// again after a moment.
+// Crash ends every session at once, without letting anything be stored that was not, and has the server start again
+// from its log: what happens when one of its processes is killed. When it returns, the sessions have ended; the
+// server answers again after a moment.
 func (c *Cluster) Crash() error {
 	pids, err := c.processes()
 	if err != nil {

@@ -96,9 +96,9 @@ func (c *Cluster) Quiet(ctx context.Context, database string) error {
 	}
 }
 
-// Pgvector returns the URL of an empty database of a server that has the extension pgvector, which is not set up yet: the
-// one that ZEPH_TEST_PGVECTOR names, which one test after the other may change, or one of the shared cluster. Without
-// either, the test is skipped.
+// Pgvector returns the URL of an empty database of a server that has the extension pgvector, which is not set up yet:
+// the one that ZEPH_TEST_PGVECTOR names, which one test after the other may change, or one of the shared cluster.
+// Without either, the test is skipped.
 func Pgvector(tb testing.TB) string {
 	tb.Helper()
 	if url := os.Getenv("ZEPH_TEST_PGVECTOR"); url != "" {
@@ -106,12 +106,15 @@ func Pgvector(tb testing.TB) string {
 	}
 	cluster := Shared(tb)
 	name := cluster.Database(tb, "")
-	found, err := cluster.Numbers(tb.Context(), name, "SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'")
+	found, err := cluster.Numbers(
+		tb.Context(), name, "SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'",
+	)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	if found[0] == 0 {
-		tb.Skip("PostgreSQL on this machine lacks pgvector (Debian: postgresql-<version>-pgvector), and ZEPH_TEST_PGVECTOR " +
+		tb.Skip("PostgreSQL on this machine lacks pgvector (Debian: postgresql-<version>-pgvector), and " +
+			"ZEPH_TEST_PGVECTOR " +
 			"names no server that has it")
 	}
 	return cluster.URL(name)

@@ -83,7 +83,19 @@ func (p *Process) URL() string { return "redis://" + p.Addr() }
 // start starts the program, with arguments before those of the test.
 func (p *Process) start(program string, first ...string) {
 	p.tb.Helper()
-	args := append(first, "--port", strconv.Itoa(p.Port), "--bind", "127.0.0.1", "--dir", p.Dir, "--save", "", "--logfile", filepath.Join(p.Dir, "log"))
+	args := append(
+		first,
+		"--port",
+		strconv.Itoa(p.Port),
+		"--bind",
+		"127.0.0.1",
+		"--dir",
+		p.Dir,
+		"--save",
+		"",
+		"--logfile",
+		filepath.Join(p.Dir, "log"),
+	)
 	p.cmd = exec.CommandContext(context.WithoutCancel(p.tb.Context()), program, append(args, p.args...)...)
 	if err := p.cmd.Start(); err != nil {
 		p.tb.Fatal(err)
@@ -154,7 +166,10 @@ func (p *Process) Pause(pause bool) {
 // Client returns a connection without a password, closed with the test.
 func (p *Process) Client() *goredis.Client {
 	c := goredis.NewClient(&goredis.Options{
-		Addr: p.Addr(), MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, MaxRetries: -1, PoolSize: 1,
+		Addr:                     p.Addr(),
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		MaxRetries:               -1,
+		PoolSize:                 1,
 	})
 	p.tb.Cleanup(func() { _ = c.Close() })
 	return c

@@ -49,7 +49,13 @@ func Between(tb testing.TB, behind string) *Proxy {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p := &Proxy{listener: listener, behind: behind, changed: make(chan struct{}), conns: map[net.Conn]bool{}, commands: map[string]bool{}}
+	p := &Proxy{
+		listener: listener,
+		behind:   behind,
+		changed:  make(chan struct{}),
+		conns:    map[net.Conn]bool{},
+		commands: map[string]bool{},
+	}
 	p.work.Go(p.serve)
 	tb.Cleanup(p.close)
 	return p
@@ -192,7 +198,9 @@ func (p *Proxy) forward(client, server net.Conn) {
 		case fault == Cut:
 			return
 		case fault == ReadOnly && writes(words[0]):
-			if _, err := io.WriteString(client, "-READONLY You can't write against a read only replica.\r\n"); err != nil {
+			if _, err := io.WriteString(
+				client, "-READONLY You can't write against a read only replica.\r\n",
+			); err != nil {
 				return
 			}
 		default:
@@ -217,7 +225,8 @@ func (p *Proxy) wait() Fault {
 
 func (p *Proxy) note(words []string) {
 	name := strings.ToUpper(words[0])
-	if len(words) > 1 && slices.Contains([]string{"CLIENT", "CLUSTER", "COMMAND", "CONFIG", "SCRIPT", "SENTINEL"}, name) {
+	if len(words) > 1 &&
+		slices.Contains([]string{"CLIENT", "CLUSTER", "COMMAND", "CONFIG", "SCRIPT", "SENTINEL"}, name) {
 		name += " " + strings.ToUpper(words[1])
 	}
 	p.mu.Lock()

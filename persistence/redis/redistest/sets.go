@@ -35,8 +35,15 @@ func RunSentinels(tb testing.TB, password string) *Sentinels {
 	for range 3 {
 		p := prepare(tb)
 		file := filepath.Join(p.Dir, "sentinel.conf")
-		text := fmt.Sprintf("sentinel monitor mymaster 127.0.0.1 %d 2\nsentinel auth-pass mymaster %s\nsentinel down-after-milliseconds mymaster 500\n"+
-			"sentinel failover-timeout mymaster 3000\nrequirepass %s-too\nsentinel sentinel-pass %s-too\n", s.Primary.Port, password, password, password)
+		text := fmt.Sprintf(
+			"sentinel monitor mymaster 127.0.0.1 %d 2\nsentinel auth-pass mymaster %s\nsentinel "+
+				"down-after-milliseconds mymaster 500\n"+
+				"sentinel failover-timeout mymaster 3000\nrequirepass %s-too\nsentinel sentinel-pass %s-too\n",
+			s.Primary.Port,
+			password,
+			password,
+			password,
+		)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			tb.Fatal(err)
 		}
@@ -46,7 +53,11 @@ func RunSentinels(tb testing.TB, password string) *Sentinels {
 		all = append(all, p)
 	}
 	for _, p := range all {
-		client := goredis.NewSentinelClient(&goredis.Options{Addr: p.Addr(), Password: password + "-too", MaxRetries: -1})
+		client := goredis.NewSentinelClient(&goredis.Options{
+			Addr:       p.Addr(),
+			Password:   password + "-too",
+			MaxRetries: -1,
+		})
 		tb.Cleanup(func() { _ = client.Close() })
 		p.Await("a sentinel among three", func(ctx context.Context) bool {
 			m, err := client.Master(ctx, "mymaster").Result()
@@ -86,7 +97,10 @@ func (s *Sentinels) client(tb testing.TB, p *Process) *goredis.Client {
 
 // URL returns the URL of the primary through the sentinels, which have a different password.
 func (s *Sentinels) URL() string {
-	return fmt.Sprintf("redis+sentinel://:%s@%s/mymaster/0?sentinel_password=%s-too", s.Password, strings.Join(s.Addrs, ","), s.Password)
+	return fmt.Sprintf(
+		"redis+sentinel://:%s@%s/mymaster/0?sentinel_password=%s-too",
+		s.Password, strings.Join(s.Addrs, ","), s.Password,
+	)
 }
 
 // RunCluster starts three nodes that share the slots, and returns them when each knows that the cluster is complete.
@@ -96,7 +110,9 @@ func RunCluster(tb testing.TB) []*Process {
 	nodes, buses := make([]*Process, 3), make([]int, 3)
 	for i := range nodes {
 		buses[i] = port(tb)
-		nodes[i] = Run(tb, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(buses[i]), "--cluster-node-timeout", "2000")
+		nodes[i] = Run(
+			tb, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(buses[i]), "--cluster-node-timeout", "2000",
+		)
 	}
 	for i, n := range nodes {
 		n.Do("CLUSTER", "SET-CONFIG-EPOCH", i+1)
@@ -109,7 +125,8 @@ func RunCluster(tb testing.TB) []*Process {
 		client := n.Client()
 		n.Await("one of a whole cluster", func(ctx context.Context) bool {
 			info, err := client.ClusterInfo(ctx).Result()
-			return err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3")
+			return err == nil && strings.Contains(info, "cluster_state:ok") &&
+				strings.Contains(info, "cluster_known_nodes:3")
 		})
 	}
 	return nodes

@@ -78,13 +78,20 @@ func connectPools(ctx context.Context, path string) (*pools, error) {
 	return p, nil
 }
 
-// fileDSN of a file. What was committed survives the end of the process; a power cut may undo the last changes, which the next
-// sync makes again. A page holds several vectors: with SQLite's default of 4096 bytes, half of each page would be empty.
+// fileDSN of a file. What was committed survives the end of the process; a power cut may undo the last
+// changes, which the next sync makes again. A page holds several vectors: with SQLite's default of 4096
+// bytes, half of each page would be empty.
 func fileDSN(path string, more ...string) string {
 	if absolute, err := filepath.Abs(path); err == nil {
 		path = absolute
 	}
-	pragmas := append([]string{"busy_timeout(10000)", "page_size(16384)", "synchronous(NORMAL)", "cache_size(-2048)", "secure_delete(1)"}, more...)
+	pragmas := append([]string{
+		"busy_timeout(10000)",
+		"page_size(16384)",
+		"synchronous(NORMAL)",
+		"cache_size(-2048)",
+		"secure_delete(1)",
+	}, more...)
 	where := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
 	// The driver sorts pragmas by name, and sets this mode, which writes the first page, after them.
 	where.RawQuery = url.Values{"_txlock": {"immediate"}, "_pragma": pragmas, "_journal_mode": {"WAL"}}.Encode()
@@ -120,8 +127,8 @@ func (f *File) Close() error {
 	return err
 }
 
-// Scrub cuts the write-ahead log, which still has what was deleted; its place in the file was overwritten. A file that was
-// not used yet is left alone.
+// Scrub cuts the write-ahead log, which still has what was deleted; its place in the file was overwritten. A file that
+// was not used yet is left alone.
 func (f *File) Scrub(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

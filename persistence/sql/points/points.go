@@ -1,4 +1,5 @@
-// Package points keeps vectors in a SQLite file of their own, apart from the database, because they are derived and large.
+// Package points keeps vectors in a SQLite file of their own, apart from the database,
+// because they are derived and large.
 package points
 
 import (
@@ -40,8 +41,10 @@ const (
 	versionQuery = `SELECT version FROM owner WHERE kind = ? AND scope = ?`
 	hashesQuery  = `SELECT key, hash FROM point WHERE kind = ? AND scope = ?`
 	vectorsQuery = `SELECT id, vector FROM point WHERE kind = ? AND scope = ? ORDER BY id`
-	someQuery    = `SELECT id, vector FROM point WHERE id IN (SELECT value FROM json_each(?)) AND kind = ? AND scope = ? ORDER BY id`
-	namedQuery   = `SELECT id, key, payload FROM point WHERE id IN (SELECT value FROM json_each(?)) AND kind = ? AND scope = ?`
+	someQuery    = `SELECT id, vector FROM point WHERE id IN (SELECT value FROM json_each(?)) AND kind = ? AND scope ` +
+		`= ? ORDER BY id`
+	namedQuery = `SELECT id, key, payload FROM point WHERE id IN (SELECT value FROM json_each(?)) AND kind = ? ` +
+		`AND scope = ?`
 
 	upsertPoint = `INSERT INTO point (kind, scope, key, hash, payload, vector) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (kind, scope, key) DO UPDATE SET hash = excluded.hash, payload = excluded.payload, vector = excluded.vector`
@@ -56,8 +59,9 @@ AND NOT EXISTS (SELECT 1 FROM point WHERE point.kind = owner.kind AND point.scop
 	dropOwners = `DELETE FROM owner WHERE kind = ?`
 )
 
-// File keeps the points of many owners in a SQLite file, which can be deleted while nobody uses it: it is made again from
-// what it was derived from. It implements knn.Rows. Safe for concurrent use, by one process. The caller must close it.
+// File keeps the points of many owners in a SQLite file, which can be deleted while nobody uses it: it is
+// made again from what it was derived from. It implements knn.Rows. Safe for concurrent use, by one
+// process. The caller must close it.
 type File struct {
 	path string
 	log  zerolog.Logger
@@ -73,7 +77,9 @@ func New(path string, log zerolog.Logger) *File { return &File{path: path, log: 
 // scanner reads the columns of one row.
 type scanner func(dest ...any) error
 
-func (f *File) queryEach(ctx context.Context, what string, see func(scanner) error, query string, args ...any) (err error) {
+func (f *File) queryEach(
+	ctx context.Context, what string, see func(scanner) error, query string, args ...any,
+) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("%s of %s: %w", what, f.path, err)
@@ -163,7 +169,9 @@ func (f *File) Vectors(
 	return f.queryVectors(ctx, see, someQuery, idArray(ids), kind.String(), scope)
 }
 
-func (f *File) queryVectors(ctx context.Context, see func(id int64, vector []byte) error, query string, args ...any) error {
+func (f *File) queryVectors(
+	ctx context.Context, see func(id int64, vector []byte) error, query string, args ...any,
+) error {
 	var id int64
 	var vector sql.RawBytes
 	return f.queryEach(ctx, "read vectors", func(scan scanner) error {
@@ -202,7 +210,9 @@ func (f *File) Named(
 }
 
 // changeFile runs a transaction.
-func (f *File) changeFile(ctx context.Context, what string, run func(exec func(query string, args ...any) error) error) error {
+func (f *File) changeFile(
+	ctx context.Context, what string, run func(exec func(query string, args ...any) error) error,
+) error {
 	p, err := f.openPools(ctx)
 	if err != nil {
 		return err

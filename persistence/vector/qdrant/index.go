@@ -38,8 +38,8 @@ type index struct {
 	name string
 }
 
-// pointID returns the id of a point, a UUID of version 5 over its key (RFC 9562), because Qdrant does not accept strings.
-// The namespace is specific to this project.
+// pointID returns the id of a point, a UUID of version 5 over its key (RFC 9562), because Qdrant does not accept
+// strings. The namespace is specific to this project.
 func pointID(key string) string {
 	namespace := uuid.UUID{
 		0x57, 0x33, 0x8e, 0x44, 0x6c, 0x5b, 0x47, 0xfc, 0xba, 0xd6, 0x93, 0xe4, 0xe0, 0xb9, 0x6c, 0xbd,
@@ -148,7 +148,8 @@ func newPoint(p knn.Point) *client.PointStruct {
 	}
 }
 
-// storeBatch writes a batch. It checks the collection only if that fails, because the collection usually exists and matches.
+// storeBatch writes a batch. It checks the collection only if that fails, because the
+// collection usually exists and matches.
 func (x *index) storeBatch(ctx context.Context, batch []*client.PointStruct, size int) error {
 	err := x.upsertBatch(ctx, batch)
 	switch status.Code(err) {
@@ -173,9 +174,9 @@ func (x *index) upsertBatch(ctx context.Context, batch []*client.PointStruct) er
 	})
 }
 
-// prepareCollection creates the collection for vectors of a length, after removing one for another length. changed is false if it
-// matched. If two processes do this at the same time, points of the faster one can be lost; its next sync stores them
-// again.
+// prepareCollection creates the collection for vectors of a length, after removing one for another length.
+// changed is false if it matched. If two processes do this at the same time, points of the faster one can be
+// lost; its next sync stores them again.
 func (x *index) prepareCollection(ctx context.Context, size int) (changed bool, err error) {
 	has, err := x.vectorSize(ctx)
 	switch {
@@ -210,8 +211,8 @@ func (x *index) prepareCollection(ctx context.Context, size int) (changed bool, 
 	return false, err
 }
 
-// vectorSize returns the length of the collection's vectors; 0 = there is no collection. A collection created for another
-// purpose is an error.
+// vectorSize returns the length of the collection's vectors; 0 = there is no collection. A collection created
+// for another purpose is an error.
 func (x *index) vectorSize(ctx context.Context) (int, error) {
 	var params *client.VectorParams
 	err := x.callServer(ctx, "read the collection", func(ctx context.Context) error {

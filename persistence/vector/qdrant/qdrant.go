@@ -79,8 +79,8 @@ func Open(o Options) (*Store, error) {
 	return &Store{client: c, where: where, limit: limit}, nil
 }
 
-// clientConfig returns the client's configuration. Our own interceptor sends the key, because the client's would write a
-// warning about plain text to the global logger.
+// clientConfig returns the client's configuration. Our own interceptor sends the key, because the client's would write
+// a warning about plain text to the global logger.
 func clientConfig(where address, o Options) *client.Config {
 	options := []grpc.DialOption{
 		grpc.WithDisableServiceConfig(), // no DNS queries for TXT records
@@ -141,8 +141,8 @@ func writeContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, writingKey{}, true)
 }
 
-// callServer limits one call to the server, during which it waits if the server asks for that, and explains its error. The gRPC
-// code of the error is preserved.
+// callServer limits one call to the server, during which it waits if the server asks for that, and explains its error.
+// The gRPC code of the error is preserved.
 func (s *Store) callServer(ctx context.Context, what string, run func(ctx context.Context) error) error {
 	limit := s.limit
 	if ctx.Value(writingKey{}) != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/zephbot/zephbot/agent/knn"
 )
 
-// Fields of the payload of a point that belongs to an owner, besides keyField and hashField. What the caller stores is in
-// a field of its own, so that its names are free.
+// Fields of the payload of a point that belongs to an owner, besides keyField and hashField. What the caller stores is
+// in a field of its own, so that its names are free.
 const (
 	scopeField = "scope"
 	moreField  = "payload"
@@ -38,7 +38,9 @@ func (s *Store) Spaces() knn.Spaces { return spaces{s} }
 
 // collectionOf is the name of the collection of a Kind. The name of a model can have any characters.
 func collectionOf(kind knn.Kind) string {
-	return fmt.Sprintf("%s%s.%d.%s", spacePrefix, kind.Name, kind.Size, base64.RawURLEncoding.EncodeToString([]byte(kind.Model)))
+	return fmt.Sprintf(
+		"%s%s.%d.%s", spacePrefix, kind.Name, kind.Size, base64.RawURLEncoding.EncodeToString([]byte(kind.Model)),
+	)
 }
 
 // kindOf reverses collectionOf. ok is false for a collection of something else.
@@ -106,7 +108,9 @@ func (s spaces) Owners(ctx context.Context, kind knn.Kind) (scopes []string, err
 // Drop implements knn.Spaces.
 func (s spaces) Drop(ctx context.Context, kind knn.Kind) error {
 	err := s.callServer(ctx, "drop a collection", func(ctx context.Context) error {
-		_, err := s.client.GetCollectionsClient().Delete(ctx, &client.DeleteCollection{CollectionName: collectionOf(kind)})
+		_, err := s.client.GetCollectionsClient().Delete(ctx, &client.DeleteCollection{
+			CollectionName: collectionOf(kind),
+		})
 		return err
 	})
 	if isMissing(err) {
@@ -134,8 +138,8 @@ func ownersFilter(scopes ...string) *client.Filter {
 	return &client.Filter{Must: []*client.Condition{client.NewMatchKeywords(scopeField, scopes...)}}
 }
 
-// ownerOf returns scope and key of a point, or false for one that something else stored, or that is of nobody in scopes:
-// what the server returns is checked, not believed.
+// ownerOf returns scope and key of a point, or false for one that something else stored, or that is of nobody in
+// scopes: what the server returns is checked, not believed.
 func ownerOf(of *client.PointId, payload map[string]*client.Value, scopes []string) (scope, key string, ok bool) {
 	scope, key = payload[scopeField].GetStringValue(), payload[keyField].GetStringValue()
 	return scope, key, slices.Contains(scopes, scope) && of.GetUuid() == ownedID(scope, key)
@@ -263,16 +267,19 @@ func (x *space) createCollection(ctx context.Context) error {
 func (x *space) indexOwners(ctx context.Context) error {
 	return x.callServer(writeContext(ctx), "index the owners", func(ctx context.Context) error {
 		_, err := x.client.CreateFieldIndex(ctx, &client.CreateFieldIndexCollection{
-			CollectionName: x.name, FieldName: scopeField, FieldType: client.FieldType_FieldTypeKeyword.Enum(), Wait: new(true),
+			CollectionName:   x.name,
+			FieldName:        scopeField,
+			FieldType:        client.FieldType_FieldTypeKeyword.Enum(),
+			Wait:             new(true),
 			FieldIndexParams: client.NewPayloadIndexParamsKeyword(&client.KeywordIndexParams{IsTenant: new(true)}),
 		})
 		return err
 	})
 }
 
-// runFiltered is a call that finds points by their owner. A collection lacks the index if the process that created it ended
-// before it could make one: then owners cannot be listed, and a server in strict mode (Qdrant's cloud) refuses filters. So
-// what the server calls invalid is tried again with an index.
+// runFiltered is a call that finds points by their owner. A collection lacks the index if the process that created it
+// ended before it could make one: then owners cannot be listed, and a server in strict mode (Qdrant's cloud) refuses
+// filters. So what the server calls invalid is tried again with an index.
 func (x *space) runFiltered(ctx context.Context, what string, run func(ctx context.Context) error) error {
 	err := x.callServer(ctx, what, run)
 	if status.Code(err) != codes.InvalidArgument {

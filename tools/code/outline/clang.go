@@ -26,7 +26,8 @@ func classifyC(p *braceReader, head []lexeme, open bool) declared {
 		return declared{}
 	case open && list0(list) == "extern" && len(list) == 2 && list[1].kind == tokString:
 		return declared{opens: inFile, name: top.name}
-	case open && (list0(list) == "namespace" || list0(list) == "inline" && len(list) > 1 && list[1].text == "namespace"):
+	case open &&
+		(list0(list) == "namespace" || list0(list) == "inline" && len(list) > 1 && list[1].text == "namespace"):
 		return cNamespace(top.name, head, list)
 	}
 	if d, ok := cType(top.name, head, list, open); ok {
@@ -44,9 +45,12 @@ func cPlain(head []lexeme) []lexeme {
 	out := list[:0:0]
 	for i := 0; i < len(list); i++ {
 		switch t := list[i]; {
-		case t.text == "template" || t.text == "static" || t.text == "inline" && i+1 < len(list) && list[i+1].text != "namespace":
-		case i+1 < len(list) && list[i+1].kind == '(' && (t.text == "__attribute__" || t.text == "__declspec" || t.text == "alignas" ||
-			t.text == "noexcept" || t.text == "decltype" || t.text == "explicit" || t.text == "requires" || t.text == "throw"):
+		case t.text == "template" || t.text == "static" ||
+			t.text == "inline" && i+1 < len(list) && list[i+1].text != "namespace":
+		case i+1 < len(list) && list[i+1].kind == '(' &&
+			(t.text == "__attribute__" || t.text == "__declspec" || t.text == "alignas" ||
+				t.text == "noexcept" || t.text == "decltype" ||
+				t.text == "explicit" || t.text == "requires" || t.text == "throw"):
 			i++
 		case t.kind == '[' && (i == 0 || list[i-1].kind != tokWord): // [[attribute]]
 		default:
@@ -137,7 +141,8 @@ func cFunction(top *scope, head, list []lexeme) (declared, bool) {
 		return declared{}, false
 	}
 	switch name.text {
-	case "if", "for", "while", "switch", "return", "sizeof", "catch", "do", "else", "defined", "static_assert", "_Static_assert", "asm", "__asm__":
+	case "if", "for", "while", "switch", "return", "sizeof", "catch", "do",
+		"else", "defined", "static_assert", "_Static_assert", "asm", "__asm__":
 		return declared{opens: inOpaque}, true
 	}
 	container := cQualifier(list, group-1, top.name)

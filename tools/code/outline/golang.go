@@ -54,7 +54,8 @@ func golang(src []byte, out *builder) {
 		}
 		file, err := g.parse(part, parser.AllErrors) // or it gives up after ten
 		g.list(file)
-		if n := len(g.Symbols); err != nil && n > 0 && (g.Symbols[n-1].Kind == Function || g.Symbols[n-1].Kind == Method) {
+		if n := len(g.Symbols); err != nil && n > 0 &&
+			(g.Symbols[n-1].Kind == Function || g.Symbols[n-1].Kind == Method) {
 			g.end(n-1, line+1+bytes.Count(bytes.TrimSpace(src[at:end]), []byte("\n"))) // its body is broken
 		}
 	}

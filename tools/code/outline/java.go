@@ -6,8 +6,22 @@ func classifyJava(p *braceReader, head []lexeme, open bool) declared {
 	if top.kind == inCode {
 		return declared{opens: inOpaque, goesOn: open}
 	}
-	list := without(javaPlain(head), "public", "private", "protected", "static", "final", "abstract", "sealed", "strictfp",
-		"default", "synchronized", "native", "transient", "volatile")
+	list := without(
+		javaPlain(head),
+		"public",
+		"private",
+		"protected",
+		"static",
+		"final",
+		"abstract",
+		"sealed",
+		"strictfp",
+		"default",
+		"synchronized",
+		"native",
+		"transient",
+		"volatile",
+	)
 	if len(list) == 0 {
 		return declared{opens: inOpaque}
 	}

@@ -129,7 +129,9 @@ func yaml(src []byte, out *builder) {
 		if name == "" || strings.ContainsAny(name, "{}[]\"") || len(b.open) >= maxKeyDepth {
 			continue
 		}
-		b.enter(Symbol{Name: name, Container: b.inside().name, Kind: Key, Start: l.line, Doc: note.above(l.line)}, indent)
+		b.enter(
+			Symbol{Name: name, Container: b.inside().name, Kind: Key, Start: l.line, Doc: note.above(l.line)}, indent,
+		)
 	}
 	b.leave(0)
 }

@@ -219,7 +219,8 @@ func plainComment(s string) string {
 
 // doc returns the comment that belongs to what begins in a line.
 func (l *lexer) doc(line int) string {
-	if l.note.text != "" && l.note.end >= line-1 && l.note.start <= line && (l.note.wholeLine || l.note.end < line || l.note.start < line) {
+	if l.note.text != "" && l.note.end >= line-1 && l.note.start <= line &&
+		(l.note.wholeLine || l.note.end < line || l.note.start < line) {
 		return l.note.text
 	}
 	return ""

@@ -1,13 +1,14 @@
 // Package outline lists what a source file declares: functions, types, constants, keys and headings, with their lines.
 //
-// Go, Markdown and TOML are read by the parsers of their libraries; mistakes in a file cost what contains them, not what
-// follows. The other languages have a scanner per family. A scanner knows comments, strings and brackets, so that nothing
-// inside them is taken for a declaration, and it never fails: what it does not understand is left out. JSON and YAML have
-// scanners too, because their parsers give nothing of what follows a mistake, and take comments in JSON and the templates
-// of Helm for mistakes.
+// Go, Markdown and TOML are read by the parsers of their libraries; mistakes in a file cost what contains them, not
+// what follows. The other languages have a scanner per family. A scanner knows comments, strings and brackets, so that
+// nothing inside them is taken for a declaration, and it never fails: what it does not understand is left out. JSON and
+// YAML have scanners too, because their parsers give nothing of what follows a mistake, and take comments in JSON and
+// the templates of Helm for mistakes.
 //
-// Time is linear in the size of the file and bounded by the limits below, whatever the file contains. Scanners are loops
-// without recursion; Go's parser is recursive, and can need 128 MB of stack for a file that somebody made for that.
+// Time is linear in the size of the file and bounded by the limits below, whatever the file contains.
+// Scanners are loops without recursion; Go's parser is recursive, and can need 128 MB of stack for a
+// file that somebody made for that.
 package outline
 
 import (

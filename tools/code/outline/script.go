@@ -27,7 +27,8 @@ func classifyScript(p *braceReader, head []lexeme, open bool) declared {
 	if len(list) > 0 {
 		last = list[len(list)-1]
 	}
-	expression := last.kind == '=' || last.kind == ':' || last.kind == '(' && !has(list, tokWord) || last.text == "return"
+	expression := last.kind == '=' || last.kind == ':' ||
+		last.kind == '(' && !has(list, tokWord) || last.text == "return"
 	return declared{opens: inCode, name: top.name, goesOn: expression}
 }
 
@@ -42,7 +43,8 @@ func scriptDeclared(p *braceReader, head, list []lexeme, open bool) (declared, b
 		list = list[1:]
 	}
 	name, ok := wordAt(list, i)
-	if (!ok || name.text == "extends") && len(list) > 0 && find(head, "default") >= 0 && (list[0].text == "function" || list[0].text == "class") {
+	if (!ok || name.text == "extends") && len(list) > 0 && find(head, "default") >= 0 &&
+		(list[0].text == "function" || list[0].text == "class") {
 		name, ok = list[0], true
 		name.text = "default"
 	}
@@ -99,7 +101,8 @@ func scriptAssigned(top *scope, head, list []lexeme, open bool) (declared, bool)
 	}
 	container := top.name
 	if !bound && i >= 2 {
-		if owner, ok := wordAt(list, i-2); ok && owner.text != "exports" && owner.text != "module" && owner.text != "this" {
+		if owner, ok := wordAt(list, i-2); ok && owner.text != "exports" &&
+			owner.text != "module" && owner.text != "this" {
 			container = owner.text
 			if before, ok := wordAt(list, i-4); ok && owner.text == "prototype" {
 				container = before.text
@@ -152,7 +155,19 @@ func isFunction(value []lexeme, open bool) bool {
 
 // scriptMember understands a member of a class or an interface.
 func scriptMember(container string, head, list []lexeme, open bool) declared {
-	list = without(list, "public", "private", "protected", "static", "readonly", "abstract", "override", "async", "declare", "accessor")
+	list = without(
+		list,
+		"public",
+		"private",
+		"protected",
+		"static",
+		"readonly",
+		"abstract",
+		"override",
+		"async",
+		"declare",
+		"accessor",
+	)
 	if len(list) > 1 && (list[0].text == "get" || list[0].text == "set") && list[1].kind != '(' {
 		list = list[1:]
 	}

@@ -117,8 +117,8 @@ func (w *Watcher) unwatch(root string) {
 // syncTime limits how long Sync waits.
 const syncTime = 2 * time.Second
 
-// Sync returns when all changes up to now were reported; false = they were not. The kernel reports in order, so that the
-// event of a file that is made now comes after all others.
+// Sync returns when all changes up to now were reported; false = they were not. The kernel reports in order, so that
+// the event of a file that is made now comes after all others.
 func (w *Watcher) Sync(ctx context.Context) bool {
 	w.mu.Lock()
 	if !w.running {

@@ -23,7 +23,10 @@ func PDF(pages ...string) []byte {
 	for i, page := range pages {
 		var b strings.Builder
 		for n, line := range strings.Split(page, "\n") {
-			fmt.Fprintf(&b, "BT /F1 12 Tf 72 %d Td (%s) Tj ET\n", 720-20*n, strings.NewReplacer(`\`, `\\`, `(`, `\(`, `)`, `\)`).Replace(line))
+			fmt.Fprintf(
+				&b, "BT /F1 12 Tf 72 %d Td (%s) Tj ET\n",
+				720-20*n, strings.NewReplacer(`\`, `\\`, `(`, `\(`, `)`, `\)`).Replace(line),
+			)
 		}
 		contents[i] = []byte(b.String())
 	}
@@ -61,7 +64,8 @@ func pdf(contents [][]byte, more []byte) []byte {
 	object("<< /Type /Pages /Kids [%s] /Count %d >>", strings.Join(kids, " "), len(kids))
 	object("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>")
 	for i, content := range contents {
-		object("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> /Contents %d 0 R >>", 5+2*i)
+		object("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> "+
+			"/Contents %d 0 R >>", 5+2*i)
 		object("<< %s/Length %d >>\nstream\n%s\nendstream", more, len(content), content)
 	}
 	xref := b.Len()
@@ -93,8 +97,12 @@ func DOCX(paragraphs ...string) []byte {
 		b.WriteString(`<w:p><w:r><w:t xml:space="preserve">` + html.EscapeString(p) + `</w:t></w:r></w:p>`)
 	}
 	return Zip(
-		"[Content_Types].xml", `<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>`,
-		"word/document.xml", `<?xml version="1.0" encoding="UTF-8"?><w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>`+b.String()+`</w:body></w:document>`,
+		"[Content_Types].xml",
+		`<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>`,
+		"word/document.xml",
+		`<?xml version="1.0" encoding="UTF-8"?><w:document `+
+			`xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>`+
+			b.String()+`</w:body></w:document>`,
 	)
 }
 
@@ -113,11 +121,25 @@ func XLSX(sheet string, rows ...[]string) []byte {
 	const office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 	const packages = "http://schemas.openxmlformats.org/package/2006/"
 	return Zip(
-		"[Content_Types].xml", head+`<Types xmlns="`+packages+`content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override PartName="/xl/workbook.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/><Override PartName="/xl/worksheets/sheet1.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"/></Types>`,
-		"_rels/.rels", head+`<Relationships xmlns="`+packages+`relationships"><Relationship Id="rId1" Type="`+office+`/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
-		"xl/workbook.xml", head+`<workbook xmlns="`+main+`" xmlns:r="`+office+`"><sheets><sheet name="`+html.EscapeString(sheet)+`" sheetId="1" r:id="rId1"/></sheets></workbook>`,
-		"xl/_rels/workbook.xml.rels", head+`<Relationships xmlns="`+packages+`relationships"><Relationship Id="rId1" Type="`+office+`/worksheet" Target="worksheets/sheet1.xml"/></Relationships>`,
-		"xl/worksheets/sheet1.xml", head+`<worksheet xmlns="`+main+`"><sheetData>`+b.String()+`</sheetData></worksheet>`,
+		"[Content_Types].xml",
+		head+`<Types xmlns="`+packages+
+			`content-types"><Default Extension="rels" `+
+			`ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override `+
+			`PartName="/xl/workbook.xml" `+
+			`ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/><Override `+
+			`PartName="/xl/worksheets/sheet1.xml" `+
+			`ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"/></Types>`,
+		"_rels/.rels",
+		head+`<Relationships xmlns="`+packages+`relationships"><Relationship Id="rId1" Type="`+
+			office+`/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
+		"xl/workbook.xml",
+		head+`<workbook xmlns="`+main+`" xmlns:r="`+office+`"><sheets><sheet name="`+
+			html.EscapeString(sheet)+`" sheetId="1" r:id="rId1"/></sheets></workbook>`,
+		"xl/_rels/workbook.xml.rels",
+		head+`<Relationships xmlns="`+packages+`relationships"><Relationship Id="rId1" Type="`+
+			office+`/worksheet" Target="worksheets/sheet1.xml"/></Relationships>`,
+		"xl/worksheets/sheet1.xml",
+		head+`<worksheet xmlns="`+main+`"><sheetData>`+b.String()+`</sheetData></worksheet>`,
 	)
 }
 

@@ -109,7 +109,11 @@ func (s Server) attest(a *Admitted) {
 	if s.Trust == Trusted {
 		for _, t := range a.Tools {
 			if !slices.Contains(s.Expected, t.Name) {
-				a.warn("the tool %s is not among the expected_tools of its server; it is kept because the server is trusted", Qualified(s.ID, t.Name))
+				a.warn(
+					"the tool %s is not among the expected_tools of its server; it is kept because the "+
+						"server is trusted",
+					Qualified(s.ID, t.Name),
+				)
 			}
 		}
 		return
@@ -129,7 +133,11 @@ func (s Server) list(a *Admitted, all []string) {
 		return
 	case s.Allow == nil && s.Trust == Untrusted:
 		if len(a.Tools) > 0 {
-			a.warn("the server %s is untrusted and has no tool_allowlist: all %d tools are offered; list the ones you want", s.ID, len(a.Tools))
+			a.warn(
+				"the server %s is untrusted and has no tool_allowlist: all %d tools are offered; list the "+
+					"ones you want",
+				s.ID, len(a.Tools),
+			)
 		}
 		return
 	}

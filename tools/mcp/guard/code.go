@@ -48,8 +48,9 @@ func (c Code) Category() tools.Category {
 
 // suggestions replace the suggestion of the category for some codes.
 var suggestions = map[Code]string{
-	AuthFailure: "The server did not accept our credentials. Tell the user that an admin has to sign in again; do not repeat the call.",
-	Transient:   "The server did not answer as it should. It may work later.",
+	AuthFailure: "The server did not accept our credentials. Tell the user that an admin has to sign in again; do " +
+		"not repeat the call.",
+	Transient: "The server did not answer as it should. It may work later.",
 }
 
 // Error is a failed call of a server's tool. errors.As finds a *tools.Error in it. Message is written for the model and

@@ -123,7 +123,8 @@ func (o Options) reply(m message) (text string, ok bool) {
 			version = "1999-12-31"
 		}
 		return result(m, `{"protocolVersion":"`+version+
-			`","capabilities":{"tools":{"listChanged":true},"logging":{}},"serverInfo":{"name":"mcptest raw","version":"1"}}`), true
+			`","capabilities":{"tools":{"listChanged":true},"logging":{}},"serverInfo":{"name":"mcptest `+
+			`raw","version":"1"}}`), true
 	case "tools/list":
 		if o.Behaviour == HangList {
 			return "", false
@@ -151,7 +152,9 @@ func (o Options) reply(m message) (text string, ok bool) {
 	case "ping", "logging/setLevel":
 		return result(m, `{}`), true
 	default:
-		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"there is no method of this name"}}`, m.ID), true
+		return fmt.Sprintf(
+			`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"there is no method of this name"}}`, m.ID,
+		), true
 	}
 }
 
@@ -195,8 +198,12 @@ func (f *frames) call(m message) error {
 func (o Options) answer(m message) string {
 	switch o.Behaviour {
 	case PageNeeded:
-		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":"Sign in first.","data":{"elicitations":`+
-			`[{"mode":"url","elicitationId":"1","url":"https://login.example/start?x=1","message":"Sign in to Example"}]}}}`, m.ID)
+		return fmt.Sprintf(
+			`{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":"Sign in first.","data":{"elicitations":`+
+				`[{"mode":"url","elicitationId":"1","url":"https://login.example/start?x=1","message":"Sign in to `+
+				`Example"}]}}}`,
+			m.ID,
+		)
 	case Fails:
 		return result(m, `{"isError":true,"content":[{"type":"text","text":"the disk is full"}]}`)
 	case SchemaBomb:
@@ -263,7 +270,8 @@ func (o Options) giant(w io.Writer, m message) error {
 // noise returns the content of the floods.
 func (o Options) noise() string {
 	if o.Behaviour == FloodLog {
-		return `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","logger":"flood","data":"` + strings.Repeat("l", 500) + `"}}`
+		return `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","logger":"flood","data":"` +
+			strings.Repeat("l", 500) + `"}}`
 	}
 	return `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + "\n" +
 		`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"nobody","progress":1,"message":"working"}}`

@@ -32,10 +32,14 @@ func Guarded(metadata func() string, tokens ...string) http.HandlerFunc {
 		switch req.Method {
 		case "initialize":
 			reply["result"] = map[string]any{
-				"protocolVersion": "2025-06-18", "capabilities": map[string]any{"tools": map[string]any{}}, "serverInfo": map[string]any{"name": "guarded", "version": "1"},
+				"protocolVersion": "2025-06-18",
+				"capabilities":    map[string]any{"tools": map[string]any{}},
+				"serverInfo":      map[string]any{"name": "guarded", "version": "1"},
 			}
 		case "tools/list":
-			reply["result"] = map[string]any{"tools": []any{map[string]any{"name": "echo", "inputSchema": map[string]any{"type": "object"}}}}
+			reply["result"] = map[string]any{
+				"tools": []any{map[string]any{"name": "echo", "inputSchema": map[string]any{"type": "object"}}},
+			}
 		case "ping":
 			reply["result"] = map[string]any{}
 		default:

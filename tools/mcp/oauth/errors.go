@@ -91,7 +91,8 @@ func failure(server string, w *wire, err error) error {
 		e.Err, e.Message = no, at+" failed: "+no.Error()
 		e.Code = codeOf(answer)
 	case errors.As(err, &dcr):
-		e.Message = fmt.Sprintf("%s failed: the authorization server does not let us register (%s); register a client there and set oauth.client_id", at, guard.Line(dcr.ErrorCode, 60))
+		e.Message = fmt.Sprintf("%s failed: the authorization server does not let us register (%s); register a "+
+			"client there and set oauth.client_id", at, guard.Line(dcr.ErrorCode, 60))
 	case errors.Is(err, context.Canceled):
 		e.Message, e.Err = at+" was cancelled", ErrCancelled
 	case errors.Is(err, context.DeadlineExceeded):

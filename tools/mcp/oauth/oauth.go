@@ -204,7 +204,10 @@ func (m *Manager) account(id string) (*account, error) {
 	}
 	return nil, &guard.Error{
 		Code: guard.NotFound, Server: id,
-		Message: fmt.Sprintf("there is no server %q that signs in with OAuth; set oauth.enabled = true in its configuration", guard.Line(id, 80)),
+		Message: fmt.Sprintf(
+			"there is no server %q that signs in with OAuth; set oauth.enabled = true in its configuration",
+			guard.Line(id, 80),
+		),
 	}
 }
 

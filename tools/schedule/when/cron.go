@@ -36,17 +36,23 @@ func parser() cron.Parser {
 // ParseCron reads a cron expression of five fields (minute, hour, day of month, month, day of week), or of six with the
 // seconds in front. Where both days are restricted, either is sufficient. It refuses zones within the expression, names
 // such as @daily, what never comes, and what comes more often than once a minute. Besides numbers, names, lists, ranges
-// and steps, a day of month may be L (the last one), L-3, 15W (the nearest working day) or LW, and a day of week 5#2 (the
-// second Friday) or 5L (the last one; FRI#L is the same). The error says which field was wrong and what to write.
+// and steps, a day of month may be L (the last one), L-3, 15W (the nearest working day) or LW, and a day of week 5#2
+// (the second Friday) or 5L (the last one; FRI#L is the same). The error says which field was wrong and what to write.
 func ParseCron(text string) (Cron, error) {
 	fields := strings.Fields(text)
 	if i := strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune(cronLetters, r) }); i >= 0 {
-		return Cron{}, fmt.Errorf("a cron expression has no %q: write five fields, such as \"0 9 * * 1-5\" for nine on working days;"+
-			" it applies in the person's time zone", strings.ToValidUTF8(text[i:i+1], "?"))
+		return Cron{}, fmt.Errorf(
+			"a cron expression has no %q: write five fields, such as \"0 9 * * 1-5\" for nine on working days;"+
+				" it applies in the person's time zone",
+			strings.ToValidUTF8(text[i:i+1], "?"),
+		)
 	}
 	if len(fields) != 5 && len(fields) != 6 {
-		return Cron{}, fmt.Errorf("a cron expression has 5 fields (minute, hour, day of month, month, day of week), or 6 with the seconds"+
-			" in front, not %d: \"0 9 * * *\" is every day at nine", len(fields))
+		return Cron{}, fmt.Errorf(
+			"a cron expression has 5 fields (minute, hour, day of month, month, day of week), or 6 with the seconds"+
+				" in front, not %d: \"0 9 * * *\" is every day at nine",
+			len(fields),
+		)
 	}
 	schedule, err := parser().Parse(written(fields))
 	if err != nil {
@@ -63,7 +69,9 @@ func ParseCron(text string) (Cron, error) {
 			break
 		}
 		if next.Sub(last) < mostOften {
-			return Cron{}, fmt.Errorf("%q comes more often than once a minute, which is the most", strings.Join(fields, " "))
+			return Cron{}, fmt.Errorf(
+				"%q comes more often than once a minute, which is the most", strings.Join(fields, " "),
+			)
 		}
 		last = next
 	}
@@ -89,7 +97,8 @@ var cronFields = [...]struct{ name, takes string }{
 	{"second", "0 to 59"},
 	{"minute", "0 to 59"},
 	{"hour", "0 to 23"},
-	{"day of month", "1 to 31, L (the last day), L-3 (three days before it), 15W (the working day nearest to the 15th) or LW (the last working day)"},
+	{"day of month", "1 to 31, L (the last day), L-3 (three days before it), 15W (the working day nearest to the " +
+		"15th) or LW (the last working day)"},
 	{"month", "1 to 12 or JAN to DEC"},
 	{"day of week", "0 to 7 (0 and 7 are Sunday) or SUN to SAT, 5#2 (the second Friday) or 5L (the last Friday)"},
 }
@@ -103,10 +112,16 @@ func misfit(fields []string) error {
 		alone := strings.Split("0 "+strings.Repeat("* ", len(fields)-1), " ")[:len(fields)]
 		alone[i] = field
 		if _, err := parser().Parse(written(alone)); err != nil {
-			return fmt.Errorf("the %s %q of the cron expression is not possible: it may be %s%s", names[i].name, field, names[i].takes, common)
+			return fmt.Errorf(
+				"the %s %q of the cron expression is not possible: it may be %s%s",
+				names[i].name, field, names[i].takes, common,
+			)
 		}
 	}
-	return fmt.Errorf("%q is no cron expression: its fields do not go together; \"0 9 * * 1-5\" is nine on working days", strings.Join(fields, " "))
+	return fmt.Errorf(
+		"%q is no cron expression: its fields do not go together; \"0 9 * * 1-5\" is nine on working days",
+		strings.Join(fields, " "),
+	)
 }
 
 // cronLetters are the characters of cron expressions.

@@ -19,16 +19,19 @@ const forms = `write "+2m", "+1h30m", "in 5 minutes", "today 14:00", "tomorrow 0
 var ErrPast = errors.New("is in the past")
 
 var (
-	plusPattern  = regexp.MustCompile(`(?i)^\+\s*((?:\d{1,6}\s*[wdhms]\s*)+)$`)
-	partPattern  = regexp.MustCompile(`(?i)(\d{1,6})\s*([wdhms])`)
-	inPattern    = regexp.MustCompile(`(?i)^in\s+(an?|\d{1,6})\s*(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w)$`)
+	plusPattern = regexp.MustCompile(`(?i)^\+\s*((?:\d{1,6}\s*[wdhms]\s*)+)$`)
+	partPattern = regexp.MustCompile(`(?i)(\d{1,6})\s*([wdhms])`)
+	inPattern   = regexp.MustCompile(
+		`(?i)^in\s+(an?|\d{1,6})\s*(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w)$`,
+	)
 	dayPattern   = regexp.MustCompile(`(?i)^(today|tomorrow)(?:\s+at)?\s+(\d{1,2}):(\d{2})(?::(\d{2}))?$`)
-	clockPattern = regexp.MustCompile(`^(\d{4})-(\d{2})-(\d{2})(?:[Tt]|\s+)(\d{2}):(\d{2})(?::(\d{2})(?:[.,]\d{1,9})?)?\s*([Zz]|[+-]\d{2}(?::?\d{2})?)?$`)
+	clockPattern = regexp.MustCompile(`^(\d{4})-(\d{2})-(\d{2})(?:[Tt]|` +
+		`\s+)(\d{2}):(\d{2})(?::(\d{2})(?:[.,]\d{1,9})?)?\s*([Zz]|[+-]\d{2}(?::?\d{2})?)?$`)
 )
 
 // Point reads a point in time: ISO 8601 with an offset, or without one by the clock of zone; a distance from now
-// ("+1h30m", "in 5 minutes"); or a time of day ("today 14:00", "tomorrow 09:30"). It has to be in the future, and within
-// ten years. The error says what was wrong and what to write; it wraps ErrPast if the time is over.
+// ("+1h30m", "in 5 minutes"); or a time of day ("today 14:00", "tomorrow 09:30"). It has to be in the future, and
+// within ten years. The error says what was wrong and what to write; it wraps ErrPast if the time is over.
 func Point(text string, now time.Time, zone *time.Location) (time.Time, error) {
 	text = strings.TrimSpace(text)
 	at, err := point(text, now, zone)
@@ -36,7 +39,9 @@ func Point(text string, now time.Time, zone *time.Location) (time.Time, error) {
 	case err != nil:
 		return time.Time{}, err
 	case !at.After(now):
-		return time.Time{}, fmt.Errorf("%q %w: it is %s now; %s", text, ErrPast, now.In(zone).Format("2006-01-02 15:04 MST"), forms)
+		return time.Time{}, fmt.Errorf(
+			"%q %w: it is %s now; %s", text, ErrPast, now.In(zone).Format("2006-01-02 15:04 MST"), forms,
+		)
 	case at.Sub(now) > farthest:
 		return time.Time{}, fmt.Errorf("%q is more than ten years ahead", text)
 	}

@@ -35,7 +35,8 @@ var ErrZone = errors.New("there is no such time zone")
 
 // Zone returns the time zone of a name such as "Europe/Berlin", in any case, and its usual spelling. Blanks may be
 // for underlines, and the name of a place for the whole, if there is only one of it. Nothing else is a name: no
-// abbreviation, no offset and no path, so that nothing of what is written reaches a file system. The error wraps ErrZone.
+// abbreviation, no offset and no path, so that nothing of what is written reaches a file
+// system. The error wraps ErrZone.
 func Zone(text string) (zone *time.Location, name string, err error) {
 	names, lower := zones()
 	wanted := strings.ToLower(strings.Join(strings.Fields(text), "_"))

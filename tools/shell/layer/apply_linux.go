@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tempPrefix begins the names of files that are being applied. A name is the same after an interruption, so that none is
-// left behind.
+// tempPrefix begins the names of files that are being applied. A name is the same after an
+// interruption, so that none is left behind.
 const tempPrefix = ".zephbot-layer-"
 
 // workMode is the mode of a new directory until everything in it is done.
@@ -258,7 +258,9 @@ func dress(dir int, name string, s State) error {
 		return &fs.PathError{Op: "dress", Path: name, Err: ErrChanged}
 	}
 	if st.Uid != s.UID || st.Gid != s.GID {
-		if err := unix.Fchownat(fd, "", int(s.UID), int(s.GID), unix.AT_EMPTY_PATH|unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		if err := unix.Fchownat(
+			fd, "", int(s.UID), int(s.GID), unix.AT_EMPTY_PATH|unix.AT_SYMLINK_NOFOLLOW,
+		); err != nil {
 			return err
 		}
 	}

@@ -128,8 +128,8 @@ func (l *looker) entry(dir int, name, p string) error {
 	return errors.Join(err, unix.Close(fd))
 }
 
-// checkUnchanged returns ErrChanged unless everything that the changes touch is below as it was. Bytes are not bounded: it
-// reads what Read has read.
+// checkUnchanged returns ErrChanged unless everything that the changes touch is below as it was. Bytes are not
+// bounded: it reads what Read has read.
 func checkUnchanged(ctx context.Context, below string, changes []Change) error {
 	t, err := openTree(below)
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 //	DIR/WORKSPACE/KEY/record   what is known of it; its SHA-256 identifies the layer
 //	DIR/WORKSPACE/KEY/applying a person has approved it, and it is being applied
 type Store struct {
-	// Dir is on the file system of the workspaces, or at least on one that can hold the upper layer of an overlay. No tool
-	// may reach it.
+	// Dir is on the file system of the workspaces, or at least on one that can hold the upper layer of an
+	// overlay. No tool may reach it.
 	Dir string
 	// Limits bound what is kept.
 	Limits Limits
@@ -97,7 +97,9 @@ func (s *Store) Begin(ctx context.Context, o Owner, spare map[string]bool) (*Dra
 		return nil, err
 	}
 	d := &Draft{store: s, dir: s.of(o), unlock: unlock, record: record{Owner: o, Spare: spare}}
-	d.Upper, d.Work, d.Beside = filepath.Join(d.dir, upperName), filepath.Join(d.dir, workName), filepath.Join(d.dir, besideName)
+	d.Upper = filepath.Join(d.dir, upperName)
+	d.Work = filepath.Join(d.dir, workName)
+	d.Beside = filepath.Join(d.dir, besideName)
 	if err := d.begin(ctx); err != nil {
 		return nil, errors.Join(err, d.Drop())
 	}
@@ -281,9 +283,9 @@ func (s *Store) holds(ctx context.Context, o Owner, digest string) (*record, err
 	return r, err
 }
 
-// Take applies the layer with this digest, decodes the result of its command into result, and removes it. The errors are
-// those of Holds, and then nothing has changed, or ErrPartly. A process that is killed while it applies the layer leaves
-// the rest to Finish.
+// Take applies the layer with this digest, decodes the result of its command into result, and removes it. The
+// errors are those of Holds, and then nothing has changed, or ErrPartly. A process that is killed while it applies
+// the layer leaves the rest to Finish.
 func (s *Store) Take(ctx context.Context, o Owner, digest string, result any) error {
 	unlock, err := s.lock(ctx, o.Workspace)
 	if err != nil {

@@ -117,8 +117,8 @@ func (t *tree) file(p string) (*os.File, error) {
 	return f, nil
 }
 
-// attributes returns the names of the extended attributes at p that do not belong to the form of overlays, and the value
-// of those that do, by their name without the namespace.
+// attributes returns the names of the extended attributes at p that do not belong to the form of overlays, and the
+// value of those that do, by their name without the namespace.
 func (t *tree) attributes(p string) (own map[string]string, others []string, err error) {
 	err = t.in(p, func(dir int, name string) error {
 		at := fmt.Sprintf("/proc/self/fd/%d/%s", dir, name)

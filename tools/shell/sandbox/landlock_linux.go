@@ -32,13 +32,15 @@ func systemRead() []string {
 // systemConfig returns the parts of /etc that commands may read: what programs need, and nothing that may contain a
 // secret (shadow, keys, settings of other services).
 func systemConfig() []string {
-	names := strings.Fields(`passwd group hosts hostname host.conf resolv.conf nsswitch.conf gai.conf services protocols networks rpc ethertypes
+	names := strings.Fields(
+		`passwd group hosts hostname host.conf resolv.conf nsswitch.conf gai.conf services protocols networks rpc ethertypes
 		localtime timezone ld.so.cache ld.so.conf ld.so.conf.d ssl/certs ssl/openssl.cnf ssl/cert.pem pki/tls/certs pki/tls/openssl.cnf
 		pki/ca-trust/extracted ca-certificates ca-certificates.conf crypto-policies gnutls alternatives profile profile.d bash.bashrc bashrc
 		bash_completion.d inputrc terminfo gitconfig mime.types magic magic.mime os-release debian_version alpine-release redhat-release
 		lsb-release fonts locale.alias locale.conf default/locale shells login.defs ssh/ssh_config ssh/ssh_config.d manpath.config
 		ImageMagick-6 ImageMagick-7 java-17-openjdk java-21-openjdk java-25-openjdk python3 perl php ruby R papersize xdg vim nanorc
-		mke2fs.conf machine-id`)
+		mke2fs.conf machine-id`,
+	)
 	paths := make([]string, len(names))
 	for i, n := range names {
 		paths[i] = filepath.Join("/etc", n)
@@ -107,8 +109,8 @@ const (
 		llsys.AccessFSMakeFifo | llsys.AccessFSMakeSym | llsys.AccessFSRefer
 )
 
-// deniedPaths returns the canonical paths that spec denies. A link is denied together with its target, because a command
-// could otherwise replace the link by a file of its own.
+// deniedPaths returns the canonical paths that spec denies. A link is denied together with its target, because a
+// command could otherwise replace the link by a file of its own.
 func deniedPaths(spec Spec) []string {
 	var out []string
 	for _, p := range spec.Deny {
@@ -131,8 +133,8 @@ type grants struct {
 	err     error
 }
 
-// addPath grants p. A path that does not exist needs no grant. Denied paths at or below p are left out. A denied path above
-// p is ignored: the grant is more specific.
+// addPath grants p. A path that does not exist needs no grant. Denied paths at or below p are left out. A denied path
+// above p is ignored: the grant is more specific.
 func (g *grants) addPath(p string, write bool) {
 	real, err := filepath.EvalSymlinks(p)
 	if err != nil {
@@ -141,10 +143,10 @@ func (g *grants) addPath(p string, write bool) {
 	g.carvePath(real, write)
 }
 
-// carvePath grants p except for what is denied below it. Landlock cannot exclude a part of what it grants, so everything
-// else is granted piece by piece. In a directory that is granted in pieces, no entries can be created. The directory
-// can be listed. Like all rights, this one also holds further down, so the names in denied directories below can be
-// seen, but not their contents.
+// carvePath grants p except for what is denied below it. Landlock cannot exclude a part of what it grants, so
+// everything else is granted piece by piece. In a directory that is granted in pieces, no entries can be created. The
+// directory can be listed. Like all rights, this one also holds further down, so the names in denied directories below
+// can be seen, but not their contents.
 func (g *grants) carvePath(p string, write bool) {
 	if g.err != nil {
 		return
@@ -184,7 +186,8 @@ func (g *grants) grantPath(p string, write bool) {
 		return
 	}
 	if g.n++; g.n > maxCarved {
-		g.err = fmt.Errorf("a denied path lies between more than %d others, which are granted one by one: move it to a directory of its own", maxCarved)
+		g.err = fmt.Errorf("a denied path lies between more than %d others, which are granted one by one: move it to "+
+			"a directory of its own", maxCarved)
 		return
 	}
 	r := supervisor.Rule{Path: p, Access: accessRead}

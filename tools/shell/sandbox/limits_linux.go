@@ -11,9 +11,9 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox/supervisor"
 )
 
-// resourceLimits returns the limits that the kernel enforces for each process of a command. RLIMIT_AS is not one of them: it
-// kills runtimes that reserve address space (Go, Java, Node). The private memory of one process is limited to twice the
-// total that the supervisor watches, because memory counts when it is reserved, before it is used.
+// resourceLimits returns the limits that the kernel enforces for each process of a command. RLIMIT_AS is not one of
+// them: it kills runtimes that reserve address space (Go, Java, Node). The private memory of one process is limited to
+// twice the total that the supervisor watches, because memory counts when it is reserved, before it is used.
 func (l Limits) resourceLimits(can abilities) []supervisor.Rlimit {
 	var all []supervisor.Rlimit
 	add := func(what int, soft, hard uint64) {
@@ -38,9 +38,9 @@ func (l Limits) resourceLimits(can abilities) []supervisor.Rlimit {
 	return all
 }
 
-// taskLimit returns the limit for threads of the user, which is all that the kernel can count: those in a user namespace,
-// or else all of them, with room for what runs besides the command. It does not apply to root. The supervisor counts
-// processes in any case.
+// taskLimit returns the limit for threads of the user, which is all that the kernel can count: those in a user
+// namespace, or else all of them, with room for what runs besides the command. It does not apply to root. The
+// supervisor counts processes in any case.
 func (l Limits) taskLimit(can abilities) uint64 {
 	switch {
 	case l.Procs <= 0, os.Getuid() == 0:

@@ -122,8 +122,8 @@ func rootMounts(spec Spec, can abilities, deny []string) ([]supervisor.Mount, ma
 	return append(mounts, covers...), covered
 }
 
-// orderedMounts returns the steps in an order in which parents come first. Something inside a directory with the same grant
-// needs no step.
+// orderedMounts returns the steps in an order in which parents come first. Something inside a directory
+// with the same grant needs no step.
 func (l *layout) orderedMounts() []supervisor.Mount {
 	var list []supervisor.Mount
 	within := func(p string) (inside, write bool) {
@@ -148,7 +148,13 @@ func (l *layout) orderedMounts() []supervisor.Mount {
 		if err != nil {
 			continue
 		}
-		list = append(list, supervisor.Mount{Kind: supervisor.MountBind, Path: p, Source: p, Write: write, Dir: info.IsDir()})
+		list = append(list, supervisor.Mount{
+			Kind:   supervisor.MountBind,
+			Path:   p,
+			Source: p,
+			Write:  write,
+			Dir:    info.IsDir(),
+		})
 	}
 	slices.SortFunc(list, func(a, b supervisor.Mount) int { return strings.Compare(a.Path, b.Path) })
 	return list
@@ -168,8 +174,8 @@ func grantedPaths(spec Spec) (read, write []string) {
 	return resolve(systemRead(), systemConfig(), spec.Read), resolve(spec.Write)
 }
 
-// coverablePaths returns the denied paths that can be covered, parents first. They exist, are inside something granted, and
-// contain nothing granted, which would be hidden too.
+// coverablePaths returns the denied paths that can be covered, parents first. They exist, are inside something granted,
+// and contain nothing granted, which would be hidden too.
 func coverablePaths(spec Spec, deny, read, write []string) []string {
 	all := slices.Concat(read, write)
 	dir := Canonical(spec.Dir)
@@ -228,9 +234,9 @@ func belowAny(d string, dirs map[string]bool) bool {
 	return false
 }
 
-// pinnedDirs returns the directories above d that a command could otherwise rename, topmost first. A mount point cannot be
-// renamed. If a command moved the directory together with the cover, the next command would find d uncovered under
-// another name.
+// pinnedDirs returns the directories above d that a command could otherwise rename, topmost first. A mount
+// point cannot be renamed. If a command moved the directory together with the cover, the next command would
+// find d uncovered under another name.
 func pinnedDirs(d string, write []string, pinned map[string]bool) []string {
 	var dirs []string
 	for dir := filepath.Dir(d); dir != "/"; dir = filepath.Dir(dir) {

@@ -35,7 +35,9 @@ func (o *Overlay) makeLayers(spec Spec) error {
 			}
 		}
 		// The root of an overlay looks like its upper layer.
-		if err := errors.Join(os.Chmod(upper, info.Mode().Perm()), os.Chtimes(upper, time.Time{}, info.ModTime())); err != nil {
+		if err := errors.Join(
+			os.Chmod(upper, info.Mode().Perm()), os.Chtimes(upper, time.Time{}, info.ModTime()),
+		); err != nil {
 			return err
 		}
 	}
@@ -58,15 +60,17 @@ func (o *Overlay) writtenRoot(spec Spec) string {
 		switch {
 		case len(entries) > 0:
 			return filepath.Join(root, entries[0].Name())
-		case errors.Join(err, err2, err3) != nil, now.Mode().Perm() != before.Mode().Perm(), !now.ModTime().Equal(before.ModTime()):
+		case errors.Join(err, err2, err3) != nil,
+			now.Mode().Perm() != before.Mode().Perm(), !now.ModTime().Equal(before.ModTime()):
 			return root
 		}
 	}
 	return ""
 }
 
-// overlayMounts replaces the binds of what may be written by overlays. Attributes are in the namespace of users, which works in
-// a user namespace; nothing is written through to the disk, because what remains is read once, after the command.
+// overlayMounts replaces the binds of what may be written by overlays. Attributes are in the namespace
+// of users, which works in a user namespace; nothing is written through to the disk, because what
+// remains is read once, after the command.
 func overlayMounts(mounts []supervisor.Mount, spec Spec) []supervisor.Mount {
 	escape := strings.NewReplacer(`\`, `\\`, ",", `\,`, ":", `\:`).Replace
 	layer := func(root string) supervisor.Mount {

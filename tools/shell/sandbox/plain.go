@@ -11,7 +11,8 @@ import (
 
 // startPlain starts the command without a helper, in its own session and process group.
 func startPlain(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Process, error) {
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), spec.Argv[0], spec.Argv[1:]...) //nolint:gosec // running commands is its purpose
+	//nolint:gosec // running commands is its purpose
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), spec.Argv[0], spec.Argv[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = spec.Dir, spec.Env, stdout, stderr
 	if spec.Stdin != nil {
 		cmd.Stdin = spec.Stdin

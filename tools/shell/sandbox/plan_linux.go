@@ -42,7 +42,12 @@ func makePlan(spec Spec, can abilities) (*supervisor.Plan, error) {
 	if !can.calls {
 		return p, nil
 	}
-	o := filterOptions{network: spec.Network, unix: can.unixSockets() && spec.Overlay == nil, memory: can.root, pid: can.pid}
+	o := filterOptions{
+		network: spec.Network,
+		unix:    can.unixSockets() && spec.Overlay == nil,
+		memory:  can.root,
+		pid:     can.pid,
+	}
 	if spec.Overlay != nil {
 		p.Guard, o.tell = &supervisor.Guard{None: true, Layer: spec.Dir}, true
 	}

@@ -21,7 +21,8 @@ import (
 //	dumps        no crash starts the program of the machine that collects dumps
 //	new calls    the filter knows none that are newer than itself
 //
-// The filter also tells the helper what a command tries. This never decides: the paths are in the memory of the command.
+// The filter also tells the helper what a command tries. This never decides: the paths
+// are in the memory of the command.
 
 // openForWriting are the flags of open(2) with which a file may be changed or created.
 const openForWriting = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC | unix.O_TMPFILE&^unix.O_DIRECTORY
@@ -102,7 +103,10 @@ func (p *program) readOnly(o filterOptions) {
 		unix.TCGETS, unix.TIOCGPGRP, unix.TIOCGWINSZ, unix.TIOCINQ, fionbio, fioclex, fionclex,
 		unix.FS_IOC_GETFLAGS, fsgetxattr, fiemap)
 	p.answerWhen(unix.SYS_FLOCK, retRefuse, test{arg: 1, cond: bpf.JumpBitsSet, val: unix.LOCK_EX})
-	for _, cmd := range []uint32{unix.F_SETOWN, setSignal, unix.F_SETOWN_EX, unix.F_SETLEASE, unix.F_NOTIFY, unix.F_SET_RW_HINT, unix.F_SET_FILE_RW_HINT} {
+	for _, cmd := range []uint32{
+		unix.F_SETOWN, setSignal, unix.F_SETOWN_EX, unix.F_SETLEASE, unix.F_NOTIFY, unix.F_SET_RW_HINT,
+		unix.F_SET_FILE_RW_HINT,
+	} {
 		p.refuseArgument(unix.SYS_FCNTL, 1, cmd)
 	}
 	p.keepDumpLimit()
@@ -126,8 +130,8 @@ const (
 	fiemap     = 0xc020660b // FS_IOC_FIEMAP: where the data of a file is
 )
 
-// allowInternet returns ret for sockets of the internet and refuses all others silently: libraries try sockets of services
-// of the machine for the names of users, and go on without.
+// allowInternet returns ret for sockets of the internet and refuses all others silently: libraries try sockets of
+// services of the machine for the names of users, and go on without.
 func (p *program) allowInternet(ret uint32) {
 	body := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: offArgs, Size: 4},
@@ -136,7 +140,8 @@ func (p *program) allowInternet(ret uint32) {
 		bpf.RetConstant{Val: retRefuse},
 		bpf.RetConstant{Val: ret},
 	}
-	*p = append(*p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_SOCKET, SkipFalse: uint8(len(body))}) //nolint:gosec // a few
+	//nolint:gosec // a few
+	*p = append(*p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_SOCKET, SkipFalse: uint8(len(body))})
 	*p = append(*p, body...)
 }
 
@@ -158,8 +163,8 @@ func (p *program) answerAbove(newest, ret uint32) {
 	*p = append(*p, bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: newest, SkipFalse: 1}, bpf.RetConstant{Val: ret})
 }
 
-// keepDumpLimit refuses to change the limit of dumps. The helper sets it so that a crash starts no program of the machine
-// that collects dumps; with a limit of 0 it would.
+// keepDumpLimit refuses to change the limit of dumps. The helper sets it so that a crash starts no program of the
+// machine that collects dumps; with a limit of 0 it would.
 func (p *program) keepDumpLimit() {
 	p.refuseArgument(unix.SYS_SETRLIMIT, 0, unix.RLIMIT_CORE)
 	*p = append(*p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_PRLIMIT64, SkipFalse: 8},

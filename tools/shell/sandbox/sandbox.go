@@ -96,9 +96,10 @@ type Spec struct {
 	Stdin *os.File
 }
 
-// Overlay says where the changes of a command go instead of its directories. All are empty directories on one file system
-// that is not itself an overlay. Upper is left with the changes in Dir, in the form of overlayfs: deleted entries are
-// devices 0/0, and attributes named user.overlay.* belong to the form. Work and Beside are of no use afterwards.
+// Overlay says where the changes of a command go instead of its directories. All are empty directories on
+// one file system that is not itself an overlay. Upper is left with the changes in Dir, in the form of
+// overlayfs: deleted entries are devices 0/0, and attributes named user.overlay.* belong to the form. Work
+// and Beside are of no use afterwards.
 type Overlay struct{ Upper, Work, Beside string }
 
 // Network says what a command may reach.
@@ -136,9 +137,9 @@ type Status struct {
 	Vanished bool
 	Err      error // why the command was not started
 
-	// For a run on a layer: whether it asked for a socket of any kind or of the internet, all of which were refused; whether
-	// it wanted to rename a directory that is below the layer, which overlays refuse; and a path in Write outside Dir that
-	// it changed, which went to a layer too; "" = there is none.
+	// For a run on a layer: whether it asked for a socket of any kind or of the internet, all of which were refused;
+	// whether it wanted to rename a directory that is below the layer, which overlays refuse; and a path in Write
+	// outside Dir that it changed, which went to a layer too; "" = there is none.
 	Sockets, Internet, Moves bool
 	Elsewhere                string
 
@@ -262,10 +263,11 @@ type Level struct {
 	Seccomp  bool // system calls are filtered
 	// a command has its own root, shared memory and semaphores; what it must not change is read-only
 	Root      bool
-	Processes bool          // a command sees only its own processes, and all of them end with their supervisor
-	Guard     bool          // a command can reach the internet without reaching this machine and its link (NetworkInternet)
-	Unix      bool          // a command may use Unix sockets, because it cannot reach those outside
-	Reason    reason.Reason // why something is missing; none when nothing is
+	Processes bool // a command sees only its own processes, and all of them end with their supervisor
+	// a command can reach the internet without reaching this machine and its link (NetworkInternet)
+	Guard  bool
+	Unix   bool          // a command may use Unix sockets, because it cannot reach those outside
+	Reason reason.Reason // why something is missing; none when nothing is
 }
 
 // Full reports whether files and system calls are both enforced.

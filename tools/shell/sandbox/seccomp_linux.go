@@ -148,8 +148,8 @@ func compileFilter(o filterOptions) []bpf.Instruction {
 	return append(p, bpf.RetConstant{Val: retAllow})
 }
 
-// refusePairs refuses socket pairs that could send to a socket outside: a pair of datagrams sends to any address, and Unix
-// sockets by path are in reach where a command has no root of its own.
+// refusePairs refuses socket pairs that could send to a socket outside: a pair of datagrams sends to any address, and
+// Unix sockets by path are in reach where a command has no root of its own.
 func (p *program) refusePairs(o filterOptions) {
 	if o.unix && !o.reading {
 		return
@@ -165,12 +165,13 @@ func (p *program) refusePairs(o filterOptions) {
 		bpf.RetConstant{Val: retRefuse},
 		bpf.RetConstant{Val: retAllow},
 	}
-	*p = append(*p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_SOCKETPAIR, SkipFalse: uint8(len(body))}) //nolint:gosec // a few
+	//nolint:gosec // a few
+	*p = append(*p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_SOCKETPAIR, SkipFalse: uint8(len(body))})
 	*p = append(*p, body...)
 }
 
-// sharedObjects lists calls that make or use objects by which processes share data. Their numbers and names are those of
-// the whole machine: a command that can make none could still use those of other processes of its user.
+// sharedObjects lists calls that make or use objects by which processes share data. Their numbers and names are those
+// of the whole machine: a command that can make none could still use those of other processes of its user.
 func sharedObjects() []uint32 {
 	return []uint32{
 		unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP,
@@ -254,8 +255,8 @@ func openFlags(nr uint32) (arg uint32, opens bool) {
 	return archOpenFlags(nr)
 }
 
-// restrictSockets restricts which kinds of sockets exist and what they connect to. Socket pairs within one process tree are
-// always allowed.
+// restrictSockets restricts which kinds of sockets exist and what they connect to. Socket pairs within one
+// process tree are always allowed.
 func (p *program) restrictSockets(o filterOptions) {
 	var families []uint32
 	if o.unix {
@@ -296,7 +297,8 @@ func (p *program) restrictSockets(o filterOptions) {
 		}
 		body = append(body, bpf.RetConstant{Val: none})
 	}
-	*p = append(*p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_SOCKET, SkipFalse: uint8(len(body))}) //nolint:gosec // some families
+	//nolint:gosec // some families
+	*p = append(*p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_SOCKET, SkipFalse: uint8(len(body))})
 	*p = append(*p, body...)
 }
 

@@ -102,7 +102,9 @@ func startHelped(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Proc
 	if !spec.Off {
 		can = learnAbilities(ctx, spec.Helper)
 		if spec.Reading && !can.confinementLevel().Reading() {
-			return nil, fmt.Errorf("%w: nothing keeps a command from changing files here: %s", ErrUnavailable, can.confinementLevel())
+			return nil, fmt.Errorf(
+				"%w: nothing keeps a command from changing files here: %s", ErrUnavailable, can.confinementLevel(),
+			)
 		}
 		if spec.Require && (can.abi == 0 || !can.calls) {
 			return nil, fmt.Errorf("%w: %s", ErrUnavailable, can.reason)
@@ -134,7 +136,14 @@ func startHelped(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Proc
 		if spec.Reading {
 			spec.Limits = onlyReading(spec, can).Limits
 		}
-		w := watcher{spec: spec, status: Status{Blind: spec.Reading && !can.guard}, pid: can.pid, helperProcess: h, reports: reports, stopped: stopped}
+		w := watcher{
+			spec:          spec,
+			status:        Status{Blind: spec.Reading && !can.guard},
+			pid:           can.pid,
+			helperProcess: h,
+			reports:       reports,
+			stopped:       stopped,
+		}
 		proc.status = w.waitForEnd()
 		if spec.Overlay != nil {
 			proc.status.Elsewhere = spec.Overlay.writtenRoot(spec)
@@ -173,8 +182,8 @@ type watcher struct {
 	ended    bool
 }
 
-// waitForEnd waits for the last report, but not forever: after the request to stop, the helper has a limited time, and then
-// all known processes are killed.
+// waitForEnd waits for the last report, but not forever: after the request to stop, the helper has a limited time, and
+// then all known processes are killed.
 func (w *watcher) waitForEnd() Status {
 	stopped := w.stopped
 	var late <-chan time.Time
@@ -250,8 +259,8 @@ func (w *watcher) goneStatus() Status {
 	return Status{Signal: "killed", Vanished: true}
 }
 
-// huntProcesses kills what can be found of a run whose helper does not do so. In a PID namespace, all processes end with the
-// helper.
+// huntProcesses kills what can be found of a run whose helper does not do so. In a PID namespace, all
+// processes end with the helper.
 func (w *watcher) huntProcesses() {
 	if w.pid {
 		_ = w.cmd.Process.Kill() // it may have ended already

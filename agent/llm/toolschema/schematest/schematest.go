@@ -1,5 +1,5 @@
-// Package schematest looks at schemas of tools as model servers do: written apart from what writes schemas, and as strict
-// as anything that is known of the servers.
+// Package schematest looks at schemas of tools as model servers do: written apart from what writes schemas, and as
+// strict as anything that is known of the servers.
 package schematest
 
 import (

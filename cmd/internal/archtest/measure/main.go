@@ -34,14 +34,20 @@ func main() {
 // measure reads the module in the working directory and writes its figures.
 func measure(w io.Writer, list bool) error {
 	loaded, err := packages.Load(&packages.Config{
-		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedExportFile |
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles |
+			packages.NeedImports | packages.NeedExportFile |
 			packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedModule,
 		Tests: true,
 	}, "./...")
 	if err != nil {
 		return fmt.Errorf("load the module: %w", err)
 	}
-	m := module{defined: map[string]bool{}, used: map[string]bool{}, lines: map[string]*layerLines{}, files: map[string]bool{}}
+	m := module{
+		defined: map[string]bool{},
+		used:    map[string]bool{},
+		lines:   map[string]*layerLines{},
+		files:   map[string]bool{},
+	}
 	for _, p := range loaded {
 		if len(p.Errors) > 0 {
 			return fmt.Errorf("load %s: %w", p.ID, p.Errors[0])
@@ -63,11 +69,12 @@ type module struct {
 	functions, bareNames int
 	fanOut               int                    // packages of the module that the wiring imports
 	lines                map[string]*layerLines // by layer
-	files                map[string]bool        // files that were counted: a package is loaded with and without its tests
-	defined              map[string]bool        // exported identifiers of production code, as keyOf writes them
-	used                 map[string]bool        // those that another package uses; an external test is another package
-	interfaces           []methodSet
-	concrete             []methodSet
+	// files that were counted: a package is loaded with and without its tests
+	files      map[string]bool
+	defined    map[string]bool // exported identifiers of production code, as keyOf writes them
+	used       map[string]bool // those that another package uses; an external test is another package
+	interfaces []methodSet
+	concrete   []methodSet
 }
 
 type layerLines struct{ production, tests int }
@@ -212,7 +219,10 @@ func (m *module) lonely() []string {
 	for _, i := range m.interfaces {
 		found := map[string]bool{}
 		for _, c := range m.concrete {
-			if !slices.ContainsFunc(i.methods, func(s string) bool { _, has := slices.BinarySearch(c.methods, s); return !has }) {
+			if !slices.ContainsFunc(i.methods, func(s string) bool {
+				_, has := slices.BinarySearch(c.methods, s)
+				return !has
+			}) {
 				found[c.name] = true
 			}
 		}
@@ -263,7 +273,9 @@ func (m *module) print(w io.Writer, list bool) error {
 	fmt.Fprintf(&out, "  %-44s %10d %8d\n", "all", total.production, total.tests)
 	unused, lonely := m.unused(), m.lonely()
 	fmt.Fprintf(&out, "%-46s %10d\n", "packages", m.packages)
-	fmt.Fprintf(&out, "%-46s %9.1f%%\n", "functions named by one word", 100*float64(m.bareNames)/float64(max(m.functions, 1)))
+	fmt.Fprintf(
+		&out, "%-46s %9.1f%%\n", "functions named by one word", 100*float64(m.bareNames)/float64(max(m.functions, 1)),
+	)
 	fmt.Fprintf(&out, "%-46s %10d\n", "packages that cmd/internal/app imports", m.fanOut)
 	fmt.Fprintf(&out, "%-46s %10d\n", "exported, but used by no other package", len(unused))
 	fmt.Fprintf(&out, "%-46s %10d\n", "interfaces with one implementation", len(lonely))

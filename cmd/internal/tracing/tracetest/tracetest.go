@@ -74,9 +74,14 @@ func read(r *http.Request) ([]byte, error) {
 
 func spanOf(s *otlp.Span) Span {
 	out := Span{
-		Name: s.GetName(), Trace: hex.EncodeToString(s.GetTraceId()), ID: hex.EncodeToString(s.GetSpanId()),
-		Above: hex.EncodeToString(s.GetParentSpanId()), Failed: s.GetStatus().GetCode() == otlp.Status_STATUS_CODE_ERROR,
-		From: instant(s.GetStartTimeUnixNano()), To: instant(s.GetEndTimeUnixNano()), Attributes: map[string]string{},
+		Name:       s.GetName(),
+		Trace:      hex.EncodeToString(s.GetTraceId()),
+		ID:         hex.EncodeToString(s.GetSpanId()),
+		Above:      hex.EncodeToString(s.GetParentSpanId()),
+		Failed:     s.GetStatus().GetCode() == otlp.Status_STATUS_CODE_ERROR,
+		From:       instant(s.GetStartTimeUnixNano()),
+		To:         instant(s.GetEndTimeUnixNano()),
+		Attributes: map[string]string{},
 	}
 	for _, a := range s.GetAttributes() {
 		value := a.GetValue()

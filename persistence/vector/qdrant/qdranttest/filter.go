@@ -67,7 +67,9 @@ func (s points) Facet(_ context.Context, r *qdrant.FacetCounts) (*qdrant.FacetRe
 		return nil, err
 	}
 	if !c.indexed[r.GetKey()] {
-		return nil, status.Errorf(codes.InvalidArgument, "Bad request: No appropriate index for faceting: `%s`", r.GetKey())
+		return nil, status.Errorf(
+			codes.InvalidArgument, "Bad request: No appropriate index for faceting: `%s`", r.GetKey(),
+		)
 	}
 	counts := map[string]uint64{}
 	for _, p := range c.points {
@@ -81,7 +83,8 @@ func (s points) Facet(_ context.Context, r *qdrant.FacetCounts) (*qdrant.FacetRe
 	for _, value := range slices.Sorted(maps.Keys(counts)) {
 		if uint64(len(hits)) < limit {
 			hits = append(hits, &qdrant.FacetHit{
-				Value: &qdrant.FacetValue{Variant: &qdrant.FacetValue_StringValue{StringValue: value}}, Count: counts[value],
+				Value: &qdrant.FacetValue{Variant: &qdrant.FacetValue_StringValue{StringValue: value}},
+				Count: counts[value],
 			})
 		}
 	}
@@ -89,7 +92,9 @@ func (s points) Facet(_ context.Context, r *qdrant.FacetCounts) (*qdrant.FacetRe
 }
 
 // OverwritePayload implements qdrant.PointsServer, by ids.
-func (s points) OverwritePayload(_ context.Context, r *qdrant.SetPayloadPoints) (*qdrant.PointsOperationResponse, error) {
+func (s points) OverwritePayload(
+	_ context.Context, r *qdrant.SetPayloadPoints,
+) (*qdrant.PointsOperationResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, err := s.find(r.GetCollectionName())

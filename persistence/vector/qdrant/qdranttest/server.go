@@ -55,7 +55,11 @@ func Start(t testing.TB, o Options) *Server {
 
 // Begin restarts a server that was ended. Its data is still there.
 func (s *Server) Begin() {
-	options := []grpc.ServerOption{grpc.UnaryInterceptor(s.intercept), grpc.MaxRecvMsgSize(maxRequest), grpc.MaxSendMsgSize(1 << 30)}
+	options := []grpc.ServerOption{
+		grpc.UnaryInterceptor(s.intercept),
+		grpc.MaxRecvMsgSize(maxRequest),
+		grpc.MaxSendMsgSize(1 << 30),
+	}
 	if s.options.TLS != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(s.options.TLS)))
 	}
@@ -106,7 +110,9 @@ func (s *Server) Calls(method string) int {
 	return s.calls[method]
 }
 
-func (s *Server) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+func (s *Server) intercept(
+	ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
+) (any, error) {
 	name := method(info.FullMethod)
 	s.mu.Lock()
 	s.calls[name]++
@@ -121,7 +127,8 @@ func (s *Server) intercept(ctx context.Context, request any, info *grpc.UnarySer
 	if before != nil {
 		if err := before(name); err != nil {
 			if status.Code(err) == codes.ResourceExhausted && s.options.RetryAfter != "" {
-				_ = grpc.SetTrailer(ctx, metadata.Pairs("retry-after", s.options.RetryAfter)) // it fails only outside of a call
+				// it fails only outside of a call
+				_ = grpc.SetTrailer(ctx, metadata.Pairs("retry-after", s.options.RetryAfter))
 			}
 			return nil, err
 		}

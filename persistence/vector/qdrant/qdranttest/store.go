@@ -81,22 +81,29 @@ type collections struct {
 }
 
 // Create implements qdrant.CollectionsServer.
-func (s collections) Create(_ context.Context, r *qdrant.CreateCollection) (*qdrant.CollectionOperationResponse, error) {
+func (s collections) Create(
+	_ context.Context, r *qdrant.CreateCollection,
+) (*qdrant.CollectionOperationResponse, error) {
 	params := r.GetVectorsConfig().GetParams()
-	if r.GetCollectionName() == "" || params.GetSize() < 1 || params.GetSize() > 65536 || params.GetDistance() != qdrant.Distance_Cosine {
+	if r.GetCollectionName() == "" || params.GetSize() < 1 ||
+		params.GetSize() > 65536 || params.GetDistance() != qdrant.Distance_Cosine {
 		return nil, status.Error(codes.InvalidArgument, "Validation error in body")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.collections[r.GetCollectionName()] != nil {
-		return nil, status.Errorf(codes.AlreadyExists, "Wrong input: Collection `%s` already exists!", r.GetCollectionName())
+		return nil, status.Errorf(
+			codes.AlreadyExists, "Wrong input: Collection `%s` already exists!", r.GetCollectionName(),
+		)
 	}
 	s.collections[r.GetCollectionName()] = &collection{params: params, points: map[string]*stored{}}
 	return &qdrant.CollectionOperationResponse{Result: true}, nil
 }
 
 // Delete implements qdrant.CollectionsServer.
-func (s collections) Delete(_ context.Context, r *qdrant.DeleteCollection) (*qdrant.CollectionOperationResponse, error) {
+func (s collections) Delete(
+	_ context.Context, r *qdrant.DeleteCollection,
+) (*qdrant.CollectionOperationResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	existed := s.collections[r.GetCollectionName()] != nil
@@ -105,7 +112,9 @@ func (s collections) Delete(_ context.Context, r *qdrant.DeleteCollection) (*qdr
 }
 
 // Get implements qdrant.CollectionsServer.
-func (s collections) Get(_ context.Context, r *qdrant.GetCollectionInfoRequest) (*qdrant.GetCollectionInfoResponse, error) {
+func (s collections) Get(
+	_ context.Context, r *qdrant.GetCollectionInfoRequest,
+) (*qdrant.GetCollectionInfoResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, err := s.find(r.GetCollectionName())
@@ -114,7 +123,9 @@ func (s collections) Get(_ context.Context, r *qdrant.GetCollectionInfoRequest) 
 	}
 	return &qdrant.GetCollectionInfoResponse{Result: &qdrant.CollectionInfo{
 		Status: qdrant.CollectionStatus_Green, PointsCount: new(uint64(len(c.points))),
-		Config: &qdrant.CollectionConfig{Params: &qdrant.CollectionParams{VectorsConfig: qdrant.NewVectorsConfig(c.params)}},
+		Config: &qdrant.CollectionConfig{
+			Params: &qdrant.CollectionParams{VectorsConfig: qdrant.NewVectorsConfig(c.params)},
+		},
 	}}, nil
 }
 
@@ -168,7 +179,10 @@ func (s points) Upsert(_ context.Context, r *qdrant.UpsertPoints) (*qdrant.Point
 
 func (c *collection) fits(vector []float32) error {
 	if uint64(len(vector)) != c.params.GetSize() {
-		return status.Errorf(codes.InvalidArgument, "Wrong input: Vector dimension error: expected dim: %d, got %d", c.params.GetSize(), len(vector))
+		return status.Errorf(
+			codes.InvalidArgument, "Wrong input: Vector dimension error: expected dim: %d, got %d",
+			c.params.GetSize(), len(vector),
+		)
 	}
 	return nil
 }
@@ -226,7 +240,10 @@ func (s points) Scroll(_ context.Context, r *qdrant.ScrollPoints) (*qdrant.Scrol
 		if len(page) == limit {
 			return &qdrant.ScrollResponse{Result: page, NextPageOffset: qdrant.NewIDUUID(id)}, nil
 		}
-		page = append(page, &qdrant.RetrievedPoint{Id: qdrant.NewIDUUID(id), Payload: choose(c.points[id].payload, r.GetWithPayload())})
+		page = append(page, &qdrant.RetrievedPoint{
+			Id:      qdrant.NewIDUUID(id),
+			Payload: choose(c.points[id].payload, r.GetWithPayload()),
+		})
 	}
 	return &qdrant.ScrollResponse{Result: page}, nil
 }
@@ -264,7 +281,11 @@ func (s points) Query(_ context.Context, r *qdrant.QueryPoints) (*qdrant.QueryRe
 		for i := range query {
 			score += query[i] * p.vector[i]
 		}
-		found = append(found, &qdrant.ScoredPoint{Id: qdrant.NewIDUUID(id), Score: score, Payload: choose(p.payload, r.GetWithPayload())})
+		found = append(found, &qdrant.ScoredPoint{
+			Id:      qdrant.NewIDUUID(id),
+			Score:   score,
+			Payload: choose(p.payload, r.GetWithPayload()),
+		})
 	}
 	slices.SortFunc(found, func(a, b *qdrant.ScoredPoint) int { return cmp.Compare(b.GetScore(), a.GetScore()) })
 	return &qdrant.QueryResponse{Result: found[:min(limit, uint64(len(found)))]}, nil

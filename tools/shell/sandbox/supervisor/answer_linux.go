@@ -151,8 +151,8 @@ func (a *asked) openProcess() (int, error) {
 	return int(fd), err
 }
 
-// checkWaiting returns an error unless the thread still waits for the answer. What was read is then its own, and not that of a
-// later process with the same number.
+// checkWaiting returns an error unless the thread still waits for the answer. What was read is then its own, and not
+// that of a later process with the same number.
 func (a *asked) checkWaiting() error {
 	id := a.id
 	return ioctl(a.listener, notifValid, unsafe.Pointer(&id))
@@ -213,8 +213,8 @@ func (a *asked) readAddress(at uintptr, n int, sends bool) ([]byte, error) {
 	return b, a.checkAddress(b, sends)
 }
 
-// checkAddress returns an error unless an address may be reached. AF_UNSPEC ends a connection, but when sending, the kernel
-// takes it for IPv4.
+// checkAddress returns an error unless an address may be reached. AF_UNSPEC ends a connection, but when
+// sending, the kernel takes it for IPv4.
 func (a *asked) checkAddress(b []byte, sends bool) error {
 	refused := syscall.EACCES
 	port := func() int { return int(b[2])<<8 | int(b[3]) }
@@ -244,7 +244,8 @@ func (a *asked) checkAddress(b []byte, sends bool) error {
 	return refused
 }
 
-// localPath converts the relative path of a socket so that it works for us, because the working directory is the command's.
+// localPath converts the relative path of a socket so that it works for us, because the
+// working directory is the command's.
 func (a *asked) localPath(b []byte) (local []byte, done func(), err error) {
 	done = func() {}
 	if int(b[0])|int(b[1])<<8 != familyUnix || len(b) < 3 || b[2] == '/' {

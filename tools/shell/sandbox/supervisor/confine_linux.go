@@ -7,8 +7,9 @@ import (
 	"unsafe"
 )
 
-// confineThread removes the rights that the plan does not grant from the calling thread and from what it starts. The caller
-// must be locked to its thread. asks is the file from which to read requests of the filter; -1 when it makes none.
+// confineThread removes the rights that the plan does not grant from the calling thread and from what it
+// starts. The caller must be locked to its thread. asks is the file from which to read requests of the
+// filter; -1 when it makes none.
 func confineThread(p *Plan) (asks int, err error) {
 	asks = -1
 	if err := prctl(prSetNoNewPrivs, 1); err != nil { // required by Landlock and seccomp

@@ -1,5 +1,5 @@
-// Package supervisor is the parent process of a confined command: the program, started again as its own helper, executes a
-// Plan.
+// Package supervisor is the parent process of a confined command: the program, started again as
+// its own helper, executes a Plan.
 //
 // On Linux, the work is done during package initialisation, before nearly all other packages. The linker initialises
 // packages in the order of their import paths, as soon as their own imports are initialised. This package imports only

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// noDumps makes the kernel write no dump of this process and of those that it starts, and start no program that collects
-// dumps. This is what a limit of 1 byte means; with 0, such a program is started.
+// noDumps makes the kernel write no dump of this process and of those that it starts, and start no program that
+// collects dumps. This is what a limit of 1 byte means; with 0, such a program is started.
 func noDumps() error {
 	var now syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_CORE, &now); err != nil {

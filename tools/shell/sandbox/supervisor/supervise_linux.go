@@ -39,7 +39,14 @@ type exit struct {
 
 // superviseRun executes the plan and reports how the command ended. Remaining goroutines end with the helper.
 func superviseRun(p *Plan, out *os.File) {
-	s := &run{plan: p, self: os.Getpid(), exits: make(chan exit), stop: make(chan struct{}), round: killEvery, saw: &witness{}}
+	s := &run{
+		plan:  p,
+		self:  os.Getpid(),
+		exits: make(chan exit),
+		stop:  make(chan struct{}),
+		round: killEvery,
+		saw:   &witness{},
+	}
 	if err := s.startCommand(out); err != nil {
 		writeReport(out, Report{Error: err.Error(), Missing: isLacking(err), Ended: true})
 		return
@@ -88,8 +95,8 @@ func (s *run) startCommand(out *os.File) error {
 	return nil
 }
 
-// makeExpendable makes this process, and the processes it starts from now on, the first that the kernel kills when memory
-// runs out. It returns the previous value.
+// makeExpendable makes this process, and the processes it starts from now on, the first that the kernel kills when
+// memory runs out. It returns the previous value.
 func makeExpendable() []byte {
 	before, err := os.ReadFile("/proc/self/oom_score_adj")
 	if err == nil {
@@ -121,7 +128,8 @@ func onOtherThread(f func()) {
 	wg.Wait()
 }
 
-// spawnConfined starts the command on the calling thread, which drops its rights first. The command inherits what is left.
+// spawnConfined starts the command on the calling thread, which drops its rights first. The
+// command inherits what is left.
 func (s *run) spawnConfined() error {
 	if err := noDumps(); err != nil {
 		return err

@@ -112,9 +112,9 @@ func readChildren() map[int][]int {
 	return table
 }
 
-// exceedsMemory reports whether the private memory of the processes, together with the shared memory of the run, exceeds limit
-// bytes. File pages do not count, because the kernel reclaims them when necessary. Memory shared between processes
-// counts once. This is expensive to find out, so it is checked only when it matters.
+// exceedsMemory reports whether the private memory of the processes, together with the shared memory of the run,
+// exceeds limit bytes. File pages do not count, because the kernel reclaims them when necessary. Memory shared between
+// processes counts once. This is expensive to find out, so it is checked only when it matters.
 func exceedsMemory(limit uint64, pids []int, shared bool) bool {
 	var files uint64
 	if shared {

@@ -90,7 +90,9 @@ func (a *asked) isBelowLayer(dir int, at uintptr) bool {
 	if err != nil || n <= len(inside) || string(buf[:len(inside)]) != inside {
 		return false
 	}
-	low, err := syscall.Openat(a.tried.layer, string(buf[len(inside):n]), oPath|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
+	low, err := syscall.Openat(
+		a.tried.layer, string(buf[len(inside):n]), oPath|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0,
+	)
 	if err != nil {
 		return false
 	}

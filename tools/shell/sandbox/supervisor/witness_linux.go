@@ -79,7 +79,8 @@ func (a *asked) targetPath(c *WatchedCall) string {
 	}
 	dir := "/proc/" + strconv.Itoa(int(a.pid)) + "/cwd"
 	if c.Dir >= 0 && int32(a.args[c.Dir]) != atFdcwd { //nolint:gosec // a file number
-		dir = "/proc/" + strconv.Itoa(int(a.pid)) + "/fd/" + strconv.Itoa(int(int32(a.args[c.Dir]))) //nolint:gosec // a file number
+		//nolint:gosec // a file number
+		dir = "/proc/" + strconv.Itoa(int(a.pid)) + "/fd/" + strconv.Itoa(int(int32(a.args[c.Dir])))
 	} else if text == "" {
 		return ""
 	}
