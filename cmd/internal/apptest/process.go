@@ -44,7 +44,7 @@ func (s *scene) start() {
 
 // launch starts one process.
 func (s *scene) launch(p *process) {
-	cfg, err := config.Load(config.Source{File: s.configure(p), WorkDir: s.dir, Home: s.dir})
+	cfg, err := config.Load(config.Source{Tools: app.Tools(), File: s.configure(p), WorkDir: s.dir, Home: s.dir})
 	if err != nil {
 		s.t.Fatalf("config: %v", err)
 	}
