@@ -42,8 +42,8 @@ type patient struct {
 	reader *Dispatcher // of arrivals; it is never started
 }
 
-// patiently makes the Guard of a Dispatcher a patient one.
-func patiently(parts Parts, opts Options) (Parts, Options) {
+// withPatientGuard makes the Guard of a Dispatcher a patient one.
+func withPatientGuard(parts Parts, opts Options) (Parts, Options) {
 	parts.Guard = patient{Guard: parts.Guard, reader: &Dispatcher{parts: parts, opts: opts}}
 	return parts, opts
 }

@@ -56,7 +56,7 @@ type Dispatcher struct {
 // New returns a Dispatcher.
 func New(parts Parts, opts Options) *Dispatcher {
 	parts.Decoders = withOwn(parts.Decoders)
-	parts, opts = patiently(parts, opts.withDefaults())
+	parts, opts = withPatientGuard(parts, opts.withDefaults())
 	return &Dispatcher{
 		parts: parts, opts: opts,
 		line: line{

@@ -116,7 +116,7 @@ func (d *Dispatcher) editEffect(
 	if err != nil || before == nil || looksAlike(before, msg) {
 		return e, "", err
 	}
-	ends := stopped(&lane) && len(editsOf(waiting, lane.Turn)) == 0
+	ends := isStopRequested(&lane) && len(editsOf(waiting, lane.Turn)) == 0
 	ends = ends || said.Turn != lane.Turn || revisions >= mostRevisions
 	if ends || !slices.Equal(fileContents(before), fileContents(msg)) {
 		return d.offerAgain(session, said, a, msg), "", nil

@@ -233,7 +233,7 @@ func (d *Dispatcher) storeEffect(ctx context.Context, a *bot.Arrival, compute fu
 			return err
 		}
 		e.Change.Handles = a.Seq
-		e.Change.Send = slices.DeleteFunc(e.Change.Send, unsaid)
+		e.Change.Send = slices.DeleteFunc(e.Change.Send, isUnsaidRow)
 		d.divideReplies(&e.Change)
 		for i := range e.Change.Send {
 			if e.Change.Send[i].Key == "" {

@@ -42,7 +42,7 @@ func TestFlaggedMessages(t *testing.T) {
 		"memory":                      {task: task{reminder: reminder{flagged: true}}, want: source.Memory, words: "what was remembered"},
 		"news":                        {news: true, want: source.Background, words: "a command in the background"},
 	} {
-		got := flagged(&tt.entry, &tt.task, tt.news)
+		got := flaggedSource(&tt.entry, &tt.task, tt.news)
 		if got != tt.want || got.Words() != tt.words {
 			t.Errorf("%s: %q (%s), want %q (%s)", name, got, got.Words(), tt.want, tt.words)
 		}

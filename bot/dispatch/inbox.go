@@ -146,7 +146,7 @@ func (e *turnInbox) steeringTexts(ctx context.Context, waiting []bot.Arrival) (s
 		if a.Seq == e.lane.Arrival || err != nil || msg.Caller != e.msg.Caller {
 			continue
 		}
-		if relocateMessage(&msg, a.Session); !steers(&msg) || a.Source == bot.FromSchedule {
+		if relocateMessage(&msg, a.Session); !isSteering(&msg) || a.Source == bot.FromSchedule {
 			break
 		}
 		verdict, err := e.d.parts.Guard.Admit(ctx, &msg)
@@ -167,8 +167,8 @@ func (e *turnInbox) steeringTexts(ctx context.Context, waiting []bot.Arrival) (s
 	return said, nil
 }
 
-// steers reports whether a message can join a turn. Files have to be read before a turn, and a command is no text.
-func steers(msg *bot.Message) bool {
+// isSteering reports whether a message can join a turn. Files have to be read before a turn, and a command is no text.
+func isSteering(msg *bot.Message) bool {
 	return msg.Kind == bot.Text && msg.Command == "" && !msg.FromBot &&
 		msg.Place.Ordinary() && len(msg.Files) == 0 && !empty(msg)
 }

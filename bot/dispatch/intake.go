@@ -174,7 +174,7 @@ func (s *arrivals) store(ctx context.Context, to bot.Writer, list []bot.Arrival)
 		s.next = l
 	case len(l.list)+len(list) > mostTogether:
 		s.mu.Unlock()
-		return alone(ctx, to, list)
+		return storeAlone(ctx, to, list)
 	}
 	at := len(l.list)
 	l.list = append(l.list, list...)
@@ -190,7 +190,7 @@ func (s *arrivals) store(ctx context.Context, to bot.Writer, list []bot.Arrival)
 	case len(l.list) == len(list):
 		return nil, l.err
 	default: // what is wrong may be another's
-		return alone(ctx, to, list)
+		return storeAlone(ctx, to, list)
 	}
 }
 
@@ -213,7 +213,7 @@ func (s *arrivals) lead(ctx context.Context, to bot.Writer, l *load) {
 	l.applied, l.err = to.Apply(ctx, &bot.Change{Arrive: l.list})
 }
 
-func alone(ctx context.Context, to bot.Writer, list []bot.Arrival) ([]int64, error) {
+func storeAlone(ctx context.Context, to bot.Writer, list []bot.Arrival) ([]int64, error) {
 	applied, err := to.Apply(ctx, &bot.Change{Arrive: list})
 	if err != nil {
 		return nil, err

@@ -445,14 +445,14 @@ func (d *Dispatcher) firstEntry(t *task, turn string, news turn.News, now time.T
 			Text:   msg.Reply.Text,
 		}
 	}
-	if e.Source = flagged(&e, t, news.Flagged); e.Source != source.None {
+	if e.Source = flaggedSource(&e, t, news.Flagged); e.Source != source.None {
 		e.Flagged = true
 	}
 	return e
 }
 
-// flagged returns the source of what comes with a message and tries to give instructions; None = nothing does.
-func flagged(e *journal.Entry, t *task, news bool) source.Source {
+// flaggedSource returns the source of what comes with a message and tries to give instructions; None = nothing does.
+func flaggedSource(e *journal.Entry, t *task, news bool) source.Source {
 	switch {
 	case news:
 		return source.Background

@@ -326,7 +326,7 @@ func (d *Dispatcher) crowdOf(ctx context.Context, t *task, session bot.SessionKe
 	return crowd{
 		behind: behind,
 		others: len(t.waiting) > 1+len(t.rest),
-		quote:  excerpt(t.first),
+		quote:  excerptOfMessage(t.first),
 	}
 }
 
@@ -360,8 +360,8 @@ func (w *work) addressed(row *bot.Row) {
 	row.ReplyTo, row.Content.Quote = w.msg.Message, w.quote
 }
 
-// excerpt returns the beginning of a message to be quoted, cut between words; "" = nothing that can be quoted.
-func excerpt(msg *bot.Message) string {
+// excerptOfMessage returns the beginning of a message to be quoted, cut between words; "" = nothing that can be quoted.
+func excerptOfMessage(msg *bot.Message) string {
 	if msg == nil || msg.Forwarded { // the text of a forwarded one does not begin as it was written
 		return ""
 	}

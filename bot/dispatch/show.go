@@ -111,7 +111,7 @@ func (w *work) notices(entries []journal.Entry) []bot.Row {
 		if e.Kind != journal.ResultEntry {
 			continue
 		}
-		for _, a := range albums(e.Parts) {
+		for _, a := range groupIntoAlbums(e.Parts) {
 			purpose := bot.Notice
 			if e.Parts[a.first].Outgoing {
 				purpose = bot.Reply // it comes before the answer that speaks of it
@@ -130,9 +130,9 @@ type album struct {
 	bytes int64
 }
 
-// albums groups the files of a result. Only what a channel shows alike goes together: pictures, sounds, or documents,
+// groupIntoAlbums groups the files of a result. Only what a channel shows alike goes together: pictures, sounds, or documents,
 // in the order of the result and within the limits of an album.
-func albums(parts []llm.Part) []album {
+func groupIntoAlbums(parts []llm.Part) []album {
 	var list []album
 	for i := range parts {
 		p := &parts[i]
@@ -147,12 +147,12 @@ func albums(parts []llm.Part) []album {
 
 // takes reports whether a file can be added to an album.
 func (a *album) takes(p *llm.Part) bool {
-	last, next := outgoing(&a.parts[0]), outgoing(p)
+	last, next := outgoingFile(&a.parts[0]), outgoingFile(p)
 	return last.Hash != "" && next.Hash != "" && last.Media() == next.Media() && p.Outgoing == a.parts[0].Outgoing &&
 		len(a.parts) < bot.MaxAlbum && a.bytes+p.Size <= bot.MaxAlbumBytes
 }
 
-func outgoing(p *llm.Part) bot.File {
+func outgoingFile(p *llm.Part) bot.File {
 	return bot.File{Name: p.Name, Type: p.Type, Hash: p.Hash, Size: p.Size}
 }
 
@@ -167,7 +167,7 @@ func (w *work) made(e *journal.Entry, a album) bot.Content {
 	var captions []string
 	var content bot.Content
 	for i := range a.parts {
-		f := outgoing(&a.parts[i])
+		f := outgoingFile(&a.parts[i])
 		if names[i] = f.Name; i == 0 {
 			content.File = &f
 		} else {
@@ -204,14 +204,14 @@ func (w *work) only(contents []bot.Content) []bot.Content {
 	if len(contents) > 1 {
 		note := w.d.parts.Words.OnlyOne(w.msg.Language)
 		text := render.Cut(one.Text, render.MaxLength-render.Length(note)-2)
-		one.Entities = inside(one.Entities, render.Length(text))
+		one.Entities = entitiesWithin(one.Entities, render.Length(text))
 		one.Text = text + "\n\n" + note
 	}
 	return []bot.Content{one}
 }
 
-// inside returns the entities that lie within the first units of a text.
-func inside(list []render.Entity, units int) []render.Entity {
+// entitiesWithin returns the entities that lie within the first units of a text.
+func entitiesWithin(list []render.Entity, units int) []render.Entity {
 	var kept []render.Entity
 	for _, e := range list {
 		if e.Offset+e.Length < units { // the last letter may be the sign of a cut
@@ -225,8 +225,8 @@ func inside(list []render.Entity, units int) []render.Entity {
 // account everything is said in the owner's name.
 func (w *work) quiet() bool { return !w.msg.Place.Ordinary() }
 
-// unsaid reports whether a row is not sent, because in a chat of a business account only answers are.
-func unsaid(row bot.Row) bool { return row.Place.Business() != "" && row.Purpose != bot.Final }
+// isUnsaidRow reports whether a row is not sent, because in a chat of a business account only answers are.
+func isUnsaidRow(row bot.Row) bool { return row.Place.Business() != "" && row.Purpose != bot.Final }
 
 // asked are questions of the turn as they are put to people.
 func (w *work) asked(questions []tools.Question, stats journal.Stats) turn.Asked {

@@ -102,7 +102,7 @@ func (d *Dispatcher) stopTap(ctx context.Context, a *bot.Arrival, msg *bot.Messa
 func (d *Dispatcher) stopDropped(ctx context.Context, session bot.SessionKey, done []int64) {
 	d.endReading(session, done, agent.ErrStopped)
 	lane, err := d.parts.Store.Lane(ctx, session)
-	if err == nil && lane.Turn != "" && !stopped(&lane) && slices.Contains(done, lane.Arrival) {
+	if err == nil && lane.Turn != "" && !isStopRequested(&lane) && slices.Contains(done, lane.Arrival) {
 		err = d.stopTurn(ctx, &lane, agent.ErrStopped)
 	}
 	d.report(ctx, err, "stop a dropped message")
@@ -127,9 +127,9 @@ func (d *Dispatcher) stopCause(session bot.SessionKey, turn string, cause error)
 	return cause
 }
 
-// stopped reports whether the turn in progress was asked to stop. A request that was meant for an earlier turn does not
+// isStopRequested reports whether the turn in progress was asked to stop. A request that was meant for an earlier turn does not
 // count.
-func stopped(lane *bot.Lane) bool { return lane.Turn != "" && lane.Stop == lane.Turn }
+func isStopRequested(lane *bot.Lane) bool { return lane.Turn != "" && lane.Stop == lane.Turn }
 
 // cause returns with what a turn in progress has to be cancelled, because of what waits in its session, or because it
 // was asked to stop; nil = with nothing.
@@ -247,7 +247,7 @@ func (d *Dispatcher) heedOne(ctx context.Context, h holder) {
 	lane, err := d.parts.Store.Lane(ctx, h.lease.Session)
 	if err == nil && lane.Turn == h.turn {
 		var waiting []bot.Arrival
-		if waiting, err = d.parts.Store.Next(ctx, h.lease.Session, lookAhead); err == nil && stopped(&lane) {
+		if waiting, err = d.parts.Store.Next(ctx, h.lease.Session, lookAhead); err == nil && isStopRequested(&lane) {
 			h.cancel(d.cause(ctx, &lane, waiting, true))
 		}
 	}

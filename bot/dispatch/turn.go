@@ -37,7 +37,7 @@ func (d *Dispatcher) goOnWith(ctx context.Context, lane *bot.Lane, t *task, j *j
 	d.mu.Unlock()
 	// Whatever arrived since the lane was read is in the store.
 	dropped, others, cause := d.isOvertaken(ctx, lane)
-	w.others, w.quote = others, excerpt(t.first)
+	w.others, w.quote = others, excerptOfMessage(t.first)
 	if dropped {
 		return d.endOrphan(ctx, lane)
 	}
@@ -123,7 +123,7 @@ func (w *work) conclude(ctx context.Context, out agent.Outcome, err error, took 
 // what the turn has to be cancelled (nil = nothing), before there was anything here to cancel.
 func (d *Dispatcher) isOvertaken(ctx context.Context, lane *bot.Lane) (dropped, others bool, cause error) {
 	stop := false
-	if now, err := d.parts.Store.Lane(ctx, lane.Session); err == nil && stopped(&now) && now.Turn == lane.Turn {
+	if now, err := d.parts.Store.Lane(ctx, lane.Session); err == nil && isStopRequested(&now) && now.Turn == lane.Turn {
 		stop = true
 	}
 	waiting, err := d.parts.Store.Next(ctx, lane.Session, lookAhead)

@@ -119,7 +119,7 @@ func isIdle(session bot.SessionKey) bot.LaneUpdate {
 // mayResume reports whether a turn in progress can continue now. If a parked turn cannot, a person is told once that a
 // message waits behind it.
 func (d *Dispatcher) mayResume(ctx context.Context, lane bot.Lane, waiting []bot.Arrival) bool {
-	if stopped(&lane) || lane.State == bot.Running || d.interrupted(ctx, &lane, waiting) != nil {
+	if isStopRequested(&lane) || lane.State == bot.Running || d.interrupted(ctx, &lane, waiting) != nil {
 		return true
 	}
 	if lane.State == bot.Waiting {

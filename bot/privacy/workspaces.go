@@ -74,12 +74,12 @@ func removeLocked(root *os.Root, dir string) error {
 	if err := root.RemoveAll(dir); err == nil {
 		return nil
 	}
-	unlock(root, dir)
+	makeWritable(root, dir)
 	return root.RemoveAll(dir)
 }
 
-// unlock makes the directories of a tree writable for this account. What fails here fails again when they are deleted.
-func unlock(root *os.Root, dir string) {
+// makeWritable makes the directories of a tree writable for this account. What fails here fails again when they are deleted.
+func makeWritable(root *os.Root, dir string) {
 	info, err := root.Lstat(dir)
 	if err != nil || !info.IsDir() {
 		return
@@ -95,7 +95,7 @@ func unlock(root *os.Root, dir string) {
 	_ = f.Close() // read only
 	for _, e := range entries {
 		if e.IsDir() {
-			unlock(root, filepath.Join(dir, e.Name()))
+			makeWritable(root, filepath.Join(dir, e.Name()))
 		}
 	}
 }

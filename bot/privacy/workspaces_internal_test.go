@@ -30,7 +30,7 @@ func TestRemoveLocked(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	unlock(root, "tree")
+	makeWritable(root, "tree")
 	for dir, want := range map[string]fs.FileMode{
 		filepath.Join(root.Name(), "tree/mod/cache"): 0o755, filepath.Join(root.Name(), "tree/mod"): 0o700, other: 0o555,
 	} {

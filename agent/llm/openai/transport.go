@@ -59,6 +59,7 @@ func (p *Provider) newExchange() *exchange {
 func (x *exchange) resetForm() {
 	x.sent, x.status, x.header, x.body, x.messages, x.tools, x.pieces = false, 0, nil, nil, nil, nil, nil
 	x.frames = nil
+	x.departure.Reset()
 	x.listen()
 }
 

@@ -100,6 +100,13 @@ func (d *Departure) Watch(req *http.Request) *http.Request {
 	}))
 }
 
+// Reset forgets a request that the server has refused; another one follows.
+func (d *Departure) Reset() {
+	d.handed.Store(false)
+	d.connecting.Store(false)
+	d.left.Store(false)
+}
+
 // Left reports whether the server may have the request. A client that opens no connections has sent what it was given.
 func (d *Departure) Left() bool {
 	return d.handed.Load() && (d.left.Load() || !d.connecting.Load())

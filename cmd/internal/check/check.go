@@ -94,13 +94,13 @@ func (k *inspector) warn(key, format string, args ...any) {
 
 // refuse reports the errors of a part one by one: at the key that they name, else at key.
 func (k *inspector) refuse(key string, err error) {
-	for _, one := range leaves(err) {
+	for _, one := range leavesOfError(err) {
 		k.found.Problems = append(k.found.Problems, k.locate(key, one.Error()))
 	}
 }
 
-// leaves splits joined errors.
-func leaves(err error) []error {
+// leavesOfError splits joined errors.
+func leavesOfError(err error) []error {
 	if err == nil {
 		return nil
 	}
@@ -108,7 +108,7 @@ func leaves(err error) []error {
 		var list []error
 		for _, one := range joined.Unwrap() {
 			if !errors.Is(one, config.ErrInvalid) || one.Error() != config.ErrInvalid.Error() {
-				list = append(list, leaves(one)...)
+				list = append(list, leavesOfError(one)...)
 			}
 		}
 		// of "configuration: index.lsp.symbols: …", the key is only in the whole text
@@ -150,7 +150,7 @@ func (k *inspector) rules() {
 
 // patterns checks the expressions that other parts compile.
 func (k *inspector) patterns() {
-	for _, err := range leaves(checkScope(k.c.Tools.Shell.TransactionScope)) {
+	for _, err := range leavesOfError(checkScope(k.c.Tools.Shell.TransactionScope)) {
 		k.wrong("tools.shell.transaction_scope", "%s", err)
 	}
 }

@@ -47,16 +47,16 @@ func (k *inspector) approvals(key string, required int, own []int64) {
 	const cure = "; add people to telegram.approvers or telegram.admins, or lower the number"
 	switch others := len(may) - 1; {
 	case required > len(may) && required > 1:
-		k.fault(key, "%d people must approve, but only %s may%s", required, number(len(may)), cure)
+		k.fault(key, "%d people must approve, but only %s may%s", required, countInWords(len(may)), cure)
 	case required > 1 && others < required && k.onlyApproversAsk(may):
 		k.fault(
 			key, "%d people must approve, and of the %s who may, the one who asks does not count%s",
-			required, number(len(may)), cure,
+			required, countInWords(len(may)), cure,
 		)
 	case required > 1 && others < required:
 		k.warn(
 			key, "when one of the %s who may approve asks, only %s are left and %d must%s",
-			number(len(may)), number(others), required, cure,
+			countInWords(len(may)), countInWords(others), required, cure,
 		)
 	case required == 1 && !t.ApprovalByRequester:
 		k.byOthers(may)
@@ -88,8 +88,8 @@ func (k *inspector) onlyApproversAsk(may map[int64]bool) bool {
 	return true
 }
 
-// number returns a number, as a word if it is zero or one.
-func number(n int) string {
+// countInWords returns a number, as a word if it is zero or one.
+func countInWords(n int) string {
 	switch n {
 	case 0:
 		return "nobody"

@@ -17,7 +17,7 @@ func (k *inspector) telegram() {
 	if t.Token != "" {
 		client, err := telegram.NewClient(telegram.Options{Token: t.Token.Reveal(), APIURL: t.APIURL})
 		if err != nil {
-			k.refuse("telegram.token", trimmed(err))
+			k.refuse("telegram.token", trimmedError(err))
 		} else {
 			client.Close()
 		}
@@ -49,8 +49,8 @@ func (k *inspector) telegram() {
 	}
 }
 
-// trimmed removes the key from an error that begins with it, because the place contains it.
-func trimmed(err error) error {
+// trimmedError removes the key from an error that begins with it, because the place contains it.
+func trimmedError(err error) error {
 	if rest, ok := strings.CutPrefix(err.Error(), "telegram.token "); ok {
 		return errors.New("telegram.token: " + rest)
 	}

@@ -31,8 +31,8 @@ type source struct {
 	propose string // a model that most people take
 }
 
-// sources lists where a model can come from: first the servers that were found on this machine, then the vendors.
-func sources(local []providers.LocalServer) []source {
+// modelSources lists where a model can come from: first the servers that were found on this machine, then the vendors.
+func modelSources(local []providers.LocalServer) []source {
 	var list []source
 	for _, m := range local {
 		one := source{kind: "openai", address: "http://" + m.Address + "/v1", propose: m.Models[0]}
@@ -105,7 +105,7 @@ func (s *setup) askModel(ctx context.Context) error {
 	if addresses == nil {
 		addresses = providers.LocalAddresses()
 	}
-	list := sources(providers.FindLocal(ctx, addresses))
+	list := modelSources(providers.FindLocal(ctx, addresses))
 	for {
 		one, err := s.pick(list)
 		if err != nil {
