@@ -61,6 +61,9 @@ func (m *Manager) Holds(cfg Server) string {
 	if len(cfg.Roots) > 0 || len(argDirs(cfg)) > 0 {
 		dirs += ", its roots and the directories among its arguments"
 	}
+	if len(cfg.Read) > 0 {
+		dirs += "; read only: " + strings.Join(cfg.Read, ", ")
+	}
 	text := fmt.Sprintf("kernel sandbox (files: %s; network: %s)", dirs, cfg.networkOf())
 	if m.o.Sandbox.Level != "" {
 		text += "; " + m.o.Sandbox.Level
@@ -97,6 +100,7 @@ func (c *conn) sandboxSpec(path, dir string, env []string) sandbox.Spec {
 			spec.Write = append(spec.Write, filepath.FromSlash(u.Path))
 		}
 	}
+	spec.Read = append(spec.Read, s.cfg.Read...)
 	if s.cfg.Trust == guard.Sandboxed {
 		return spec
 	}
@@ -108,7 +112,10 @@ func (c *conn) sandboxSpec(path, dir string, env []string) sandbox.Spec {
 		}
 		spec.Write = append(spec.Write, d)
 	}
-	for _, file := range regularFiles(s.cfg.Args) { // a script, with what it loads; or its settings alone
+	packages := c.packageGrants(c.scriptDirs(path))
+	spec.Read = append(spec.Read, packages.read...)
+	spec.Deny = append(spec.Deny, c.withoutOwn(packages.deny)...)
+	for _, file := range scripts(s.cfg) { // a script, with what is beside it; or its settings alone
 		if dir := filepath.Dir(file); !c.tooWide(dir) {
 			spec.Read = append(spec.Read, dir)
 			continue
@@ -140,10 +147,17 @@ func installDirs(path string) []string {
 
 // deniedPaths returns the paths that the program cannot reach: everything that is denied, except what its own
 // command line and environment name.
-func (c *conn) deniedPaths() []string {
-	own := slices.Concat(argDirs(c.s.cfg), regularFiles(c.s.cfg.Args), c.envFiles())
-	return slices.DeleteFunc(slices.Clone(c.s.m.o.Sandbox.Deny),
-		func(p string) bool { return slices.Contains(own, filepath.Clean(p)) })
+func (c *conn) deniedPaths() []string { return c.withoutOwn(c.s.m.o.Sandbox.Deny) }
+
+// withoutOwn returns paths without those that the configuration of the server names.
+func (c *conn) withoutOwn(paths []string) []string {
+	own := slices.Concat(argDirs(c.s.cfg), scripts(c.s.cfg), c.envFiles())
+	for _, p := range c.s.cfg.Read {
+		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() {
+			own = append(own, filepath.Clean(p))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return slices.Contains(own, filepath.Clean(p)) })
 }
 
 // tooWide reports whether a directory contains what no server may have: the whole machine, our home directory, or
@@ -254,12 +268,23 @@ var barred = regexp.MustCompile(
 		`fetch failed|getaddrinfo`,
 )
 
-// confinedHint names the settings that decide what a confined program may reach. It returns "" unless the program's
-// last words suggest that something was refused.
+// unfound matches what node, Python and others print when a file of their own code cannot be read.
+var unfound = regexp.MustCompile(`ERR_MODULE_NOT_FOUND|MODULE_NOT_FOUND|Cannot find (?:module|package)|No module named|` +
+	`ModuleNotFoundError|ImportError`)
+
+// confinedHint says that a program that ended was confined, and names the settings that decide what it may reach. It
+// returns "" for a program that is not confined, and for one that had worked before, unless its last words suggest that
+// something was refused.
 func (c *conn) confinedHint(text string) string {
-	if c.proc == nil || !c.s.cfg.isConfined(c.s.m.o) || !barred.MatchString(text) {
+	missing := unfound.MatchString(text)
+	if c.proc == nil || !c.s.cfg.isConfined(c.s.m.o) ||
+		c.readySession() != nil && !missing && !barred.MatchString(text) {
 		return ""
 	}
-	return fmt.Sprintf(" (it is confined: network %s, files in its own directory and its roots; "+
-		"mcp.servers[].network, roots and confine say what it may reach)", c.s.cfg.networkOf())
+	key := "mcp.servers[].network, roots, read and confine say what it may reach"
+	if missing {
+		key = "if what it misses is installed, name its directory in mcp.servers[].read"
+	}
+	return fmt.Sprintf(" (it is confined: network %s, files in its own directory, its package and its roots; %s)",
+		c.s.cfg.networkOf(), key)
 }

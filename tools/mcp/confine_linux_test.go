@@ -224,7 +224,7 @@ func TestConfinedFailureNamesTheKey(t *testing.T) {
 	b := start(t, mcp.Options{ConnectAttempts: 1, Servers: []mcp.Server{cfg}})
 	b.ready(t)
 	problem := b.status(t).Problem
-	for _, part := range []string{"it is confined: network internet", "mcp.servers[].network, roots and confine"} {
+	for _, part := range []string{"it is confined: network internet", "mcp.servers[].network, roots, read and confine"} {
 		if !strings.Contains(problem, part) {
 			t.Errorf("%q lacks %q", problem, part)
 		}

@@ -160,7 +160,7 @@ func (c *conn) explainError(err error) error {
 	}
 	if c.proc != nil {
 		err = c.proc.explainExit(err)
-		if e, ok := errors.AsType[*guard.Error](err); ok {
+		if e, ok := errors.AsType[*guard.Error](err); ok && errors.As(err, new(*exitError)) {
 			e.Message += c.confinedHint(e.Message)
 		}
 	} else if c.web != nil {

@@ -63,6 +63,8 @@ type Server struct {
 
 	Confine string `json:"confine,omitempty"` // "" or "on": the kernel confines the program; "off": it does not
 	Network string `json:"network,omitempty"` // off, internet or all; "" = by Trust
+	// Read are directories and files, absolute, that a confined program may read besides its own, its package and roots.
+	Read []string `json:"read,omitempty"`
 
 	Policy         guard.Policy `json:"policy,omitzero"`
 	CallsPerMinute int          `json:"calls_per_minute,omitempty"` // 0 = no limit

@@ -67,9 +67,8 @@ func (s *server) startProcess(ctx context.Context, c *conn) (sdk.Transport, erro
 		return nil, refuse(err)
 	}
 	if names := guard.Withheld(o.Environ); len(names) > 0 && !isolated {
-		s.log.Info().Strs("names", names).
-			Msg("variables that may hold credentials are withheld from the mcp server; name them in its env to " +
-				"pass them on")
+		s.log.Debug().Strs("names", names).
+			Msg("the mcp server does not get these variables; name in its env what it needs")
 	}
 	path, err := lookPath(s.cfg.Command, env)
 	if err != nil {
@@ -209,8 +208,14 @@ func (p *process) explainExit(err error) error {
 	if last := p.stderr.bestLine(); last != "" {
 		text += "; it said: " + last
 	}
-	return &guard.Error{Code: guard.Transient, Message: text, Err: err}
+	return &guard.Error{Code: guard.Transient, Message: text, Err: &exitError{err}}
 }
+
+// exitError means that the program of a server ended.
+type exitError struct{ cause error }
+
+func (e *exitError) Error() string { return "its program ended: " + e.cause.Error() }
+func (e *exitError) Unwrap() error { return e.cause }
 
 // exitText returns how a program ended, in words.
 func exitText(s sandbox.Status) string {

@@ -74,8 +74,9 @@ func (r *Runner) hidesVariable(name, value string) bool {
 	return !command.Passed(name) || redact.NamesSecret(name) || redact.HoldsCredential(value)
 }
 
-// withheldNames returns the sorted names of variables that commands do not get. It never returns values.
-func (r *Runner) withheldNames() []string {
+// WithheldVariables returns the sorted names of variables of this process that commands do not get. Most are harmless:
+// no program needs them. It never returns values.
+func (r *Runner) WithheldVariables() []string {
 	names := []string{}
 	for _, kv := range r.opts.Environ() {
 		if name, value, ok := strings.Cut(kv, "="); ok && name != "" && r.hidesVariable(name, value) {

@@ -173,9 +173,8 @@ func New(o Options) (tools.Tool, *Runner, error) {
 	}
 	r := &Runner{opts: o, log: o.Log}
 	r.findShell()
-	if names := r.withheldNames(); len(names) > 0 {
-		r.log.Info().Strs("names", names).Msg("commands do not get these variables: they are not on the list of what " +
-			"programs need, or may hold credentials")
+	if names := r.WithheldVariables(); len(names) > 0 {
+		r.log.Debug().Strs("names", names).Msg("commands do not get these variables")
 	}
 	r.bg.initOnce()
 	r.openPreviews()

@@ -287,6 +287,9 @@ func (c *Core) banner(channel, allowed string) {
 	} else {
 		c.log.Warn().Str("sandbox", c.kit.level.String()).Msg("start")
 	}
+	if text := c.withheldVariables(); text != "" {
+		info("environment", text)
+	}
 	info("audit", c.auditTo())
 	warn := func(when bool, text string) {
 		if when {

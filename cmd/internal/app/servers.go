@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm/cost"
@@ -90,7 +92,7 @@ func (c *Core) openServers() error {
 		o.Sandbox.Level = c.kit.level.String() // what is missing
 	}
 	for _, s := range m.Servers {
-		o.Servers = append(o.Servers, serverConfig(s))
+		o.Servers = append(o.Servers, serverConfig(s, c.cfg.Path))
 	}
 	var err error
 	if c.signIns, err = c.openSignIns(&o); err != nil {
@@ -104,8 +106,25 @@ func (c *Core) openServers() error {
 	return nil
 }
 
-// serverConfig converts an entry of [[mcp.servers]].
-func serverConfig(s config.MCPServer) mcp.Server {
+// withheldVariables says how many variables of this process tools do not get; "" = they get all. Which ones is logged at
+// debug: most of them are harmless, and the list is long.
+func (c *Core) withheldVariables() string {
+	var parts []string
+	if n := len(c.kit.runner.WithheldVariables()); n > 0 {
+		parts = append(parts, fmt.Sprintf("commands do not get %d of this process's variables", n))
+	}
+	programs := slices.ContainsFunc(c.cfg.MCP.Servers, func(s config.MCPServer) bool { return s.Command != "" })
+	if n := len(guard.Withheld(os.Environ())); n > 0 && programs {
+		parts = append(parts, fmt.Sprintf("programs of MCP servers do not get %d", n))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, ", ") + "; --log-level debug names them"
+}
+
+// serverConfig converts an entry of [[mcp.servers]]; path resolves what is relative to the configuration.
+func serverConfig(s config.MCPServer, path func(string) string) mcp.Server {
 	out := mcp.Server{
 		ID:             s.ID,
 		Command:        s.Command,
@@ -135,6 +154,9 @@ func serverConfig(s config.MCPServer) mcp.Server {
 	}
 	for name, value := range s.Headers {
 		out.Headers[name] = value.Reveal()
+	}
+	for _, p := range s.Read {
+		out.Read = append(out.Read, path(p))
 	}
 	for _, r := range s.Roots {
 		out.Roots = append(out.Roots, mcp.Root{URI: r.URI, Name: r.Name})

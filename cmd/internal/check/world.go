@@ -115,6 +115,11 @@ func (k *inspector) servers() {
 				)
 			}
 		}
+		for j, p := range s.Read {
+			if _, err := os.Stat(k.c.Path(p)); err != nil {
+				k.fault(fmt.Sprintf("%s.read[%d]", at, j), "%s cannot be read: %s", p, Reason(err))
+			}
+		}
 		k.startable(at, &s)
 		if s.OAuth.Enabled && s.URL == "" {
 			k.warn(at+".oauth", "has no effect: only a server with a url is signed in to")

@@ -102,6 +102,10 @@ func TestConfigCheck(t *testing.T) {
 			conf: "[[mcp.servers]]\nid = \"a\"\nurl = \"https://example.com\"\nroots = [{ uri = \"file:///nowhere/at/all\" }]\n",
 			want: []string{"@/zephbot.toml:4: mcp.servers[0].roots[0].uri: /nowhere/at/all is no directory"},
 		},
+		"what a server may read": {
+			conf: "[[mcp.servers]]\nid = \"a\"\nurl = \"https://example.com\"\nread = [\"~\", \"/nowhere/at/all\"]\n",
+			want: []string{"@/zephbot.toml:4: mcp.servers[0].read[1]: /nowhere/at/all cannot be read: no such file or directory"},
+		},
 		"directories": {
 			conf:  "data_dir = \"file/below\"\n[workspaces]\ndir = \"file\"\n[audit]\ndestination = \"file/audit.jsonl\"\n",
 			files: map[string]string{"file": ""},

@@ -266,6 +266,7 @@ func keyDefaults() [][2]string {
 		{"mcp.servers[].scope", `"shared"`},
 		{"mcp.servers[].confine", `"on"`},
 		{"mcp.servers[].network", `""`},
+		{"mcp.servers[].read", `[]`},
 		{"mcp.servers[].env.<key>", ``},
 		{"mcp.servers[].headers.<key>", ``},
 		{"mcp.servers[].roots[].uri", `""`},

@@ -78,6 +78,7 @@ type MCPServer struct {
 	Scope              string                  `toml:"scope" default:"shared" enum:"shared|session|caller" doc:"One connection for all, or one per conversation or person."`
 	Confine            string                  `toml:"confine" default:"on" enum:"on|off" place:"none" doc:"Whether the kernel restricts its program: files to a directory of its own, its roots, and the directories in its arguments; network access as set by network. off: it has the rights of the bot."`
 	Network            string                  `toml:"network" default:"" enum:"|off|internet|all" doc:"Network access of its program: off, internet (neither this machine nor the local network), or all. Empty: all if trusted, internet if untrusted, off if sandboxed."`
+	Read               []string                `toml:"read" place:"granted" doc:"Directories and files that its program may only read, besides its own directory, its package and its roots."`
 	Policy             MCPPolicy               `toml:"policy" doc:"Limits of its tools."`
 	OAuth              OAuth                   `toml:"oauth" doc:"Sign-in with OAuth 2.1."`
 }
