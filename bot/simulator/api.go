@@ -78,6 +78,9 @@ func (s *Simulator) newRoutes(serving context.Context) *http.ServeMux {
 	})
 	handlePost(s, mux, "/api/topic", func(_ context.Context, in target) (any, error) {
 		id, err := w.startTopic(in.Me, in.Chat, in.Name)
+		if err == nil && s.opt.NewTopic != nil {
+			s.opt.NewTopic(in.Chat, id)
+		}
 		return map[string]int{"thread": id}, err
 	})
 	handlePost(s, mux, "/api/read", func(_ context.Context, in target) (any, error) {

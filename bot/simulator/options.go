@@ -37,6 +37,8 @@ type Options struct {
 	Stderr io.Writer
 	// Log is the simulator's own log.
 	Log zerolog.Logger
+	// NewTopic is told that somebody opened a topic on the page, before anybody can write there; may be nil.
+	NewTopic func(group int64, thread int)
 	// Inspect reads what the bot remembers of its turns. Without it, the inspector only shows the Bot API calls.
 	Inspect Inspector
 	// Fake configures the Bot API. An empty Token is replaced by one that differs at every start, so that nothing else

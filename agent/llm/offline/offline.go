@@ -1,6 +1,7 @@
 // Package offline is the built-in model that needs neither key nor network: a few rules that recognise simple requests
-// ("read a.txt", "run ls", "delete the temp files"), call the tools they need and report the results in words. It says
-// what it is when asked. Equal conversations get equal answers, so that demonstrations and tests can rely on it.
+// ("read a.txt", "run ls", "delete the temp files"), call the tools they need and report the results in words. It also
+// measures pictures and counts tables that come with a message. It says what it is when asked. Equal conversations get
+// equal answers, so that demonstrations and tests can rely on it.
 package offline
 
 import (
@@ -49,8 +50,8 @@ func New(o Options) *Model {
 // Name implements llm.Provider.
 func (m *Model) Name() string { return m.name }
 
-// Chat implements llm.Provider. It takes text only; the text of a result names its attachments. The next step depends
-// only on the messages from the last user message on.
+// Chat implements llm.Provider. The next step depends only on the messages from the last user message on. Summaries,
+// which nobody watches, come without a pause between their words.
 func (m *Model) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("offline model: %w", err)
@@ -59,7 +60,7 @@ func (m *Model) Chat(ctx context.Context, req *llm.Request, onDelta func(string)
 		Stop: llm.StopEnd, Provider: m.name, Model: ModelName,
 		Usage: llm.Usage{Input: inputTokens(req)},
 	}
-	text, uses := nextStep(req)
+	text, uses := nextStep(ctx, req)
 	if len(uses) > 0 {
 		res.Uses, res.Stop = uses, llm.StopTools
 		for _, u := range uses {
@@ -70,7 +71,11 @@ func (m *Model) Chat(ctx context.Context, req *llm.Request, onDelta func(string)
 	if limit := req.MaxTokens * charsPerToken; limit > 0 && utf8.RuneCountInString(text) > limit {
 		text, res.Stop = string([]rune(text)[:limit]), llm.StopLength
 	}
-	if err := m.streamText(ctx, text, onDelta); err != nil {
+	pace := m.pace
+	if wantsDigest(req) {
+		pace = func(context.Context) error { return nil }
+	}
+	if err := streamText(ctx, text, pace, onDelta); err != nil {
 		return nil, err
 	}
 	res.Text = text
@@ -78,8 +83,10 @@ func (m *Model) Chat(ctx context.Context, req *llm.Request, onDelta func(string)
 	return res, nil
 }
 
-// streamText passes text on word by word.
-func (m *Model) streamText(ctx context.Context, text string, onDelta func(string)) error {
+// streamText passes text on word by word, at a pace.
+func streamText(
+	ctx context.Context, text string, pace func(context.Context) error, onDelta func(string),
+) error {
 	if onDelta == nil {
 		return nil
 	}
@@ -87,7 +94,7 @@ func (m *Model) streamText(ctx context.Context, text string, onDelta func(string
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("offline model: %w", err)
 		}
-		if err := m.pace(ctx); err != nil {
+		if err := pace(ctx); err != nil {
 			return fmt.Errorf("offline model: pace: %w", err)
 		}
 		onDelta(word)
@@ -96,23 +103,60 @@ func (m *Model) streamText(ctx context.Context, text string, onDelta func(string
 }
 
 // nextStep decides what to say or to call.
-func nextStep(req *llm.Request) (string, []llm.ToolUse) {
-	if len(req.Tools) == 0 && wantsDigest(req.System) {
+func nextStep(ctx context.Context, req *llm.Request) (string, []llm.ToolUse) {
+	if wantsDigest(req) {
 		return digestTalk(req.Messages), nil
 	}
 	at := lastUser(req.Messages)
 	if at < 0 {
 		return introduceTools(req.Tools), nil
 	}
-	text := spokenText(req.Messages[at].Text, strings.Contains(req.System, "its speaker's name"))
-	if talk, ok := smallTalk(text, req, at); ok {
-		return talk, nil
+	message := &req.Messages[at]
+	text, documents := takeDocuments(spokenText(message.Text, strings.Contains(req.System, "its speaker's name")))
+	closed := attachedRE().FindStringSubmatch(text)
+	text = strings.TrimSpace(attachedRE().ReplaceAllString(text, ""))
+	var stages [][]wish
+	if about := aboutRE().MatchString(text); !about {
+		if talk, ok := smallTalk(text, req, at); ok {
+			return talk, nil
+		}
+		stages = planStages(text)
 	}
-	stages := planStages(text)
 	if len(stages) == 0 {
-		return "I am the built-in offline model and did not understand that. " + listAbilities(req.Tools), nil
+		if told := describeContents(ctx, req, message, documents); told != "" {
+			return told, nil
+		}
+		stages = planStages(text)
 	}
-	return stageUses(stages, req, at)
+	switch scheduled := scheduledRE().MatchString(message.Text); {
+	case len(stages) > 0:
+		return stageUses(stages, req, at)
+	case scheduled:
+		return "You wanted to be reminded: " + text, nil
+	case text == "" && closed != nil && recordingRE().MatchString(closed[1]):
+		return "You could write this: " + suggestTwo(req.Tools) + ".", nil // that nobody listens has been said
+	case text == "" && closed != nil:
+		return "I can do nothing with that. " + trySuggestions(req.Tools), nil
+	default:
+		if talk, ok := smallTalk(text, req, at); ok {
+			return talk, nil
+		}
+		return "I follow fixed rules and cannot do that. " + trySuggestions(req.Tools), nil
+	}
+}
+
+// describeContents says what is in the documents and pictures of a message; "" = it has none.
+func describeContents(ctx context.Context, req *llm.Request, m *llm.Message, documents []sentDocument) string {
+	var told []string
+	for _, d := range documents {
+		if d.text != "" || !hasPicture(m) {
+			told = append(told, describeDocument(d))
+		}
+	}
+	if pictures := measurePictures(ctx, req, m); pictures != "" {
+		told = append(told, pictures)
+	}
+	return strings.Join(told, "\n\n")
 }
 
 // stageUses returns the uses of the first stage that is not done, or the answer if nothing is left to do.
@@ -177,6 +221,14 @@ func stageResults(stages [][]wish, messages []llm.Message) map[wishPlace]*llm.To
 	}
 	return done
 }
+
+// aboutRE matches requests about what came with the message.
+var aboutRE = lazyExpression(`(?i)^(?:@\w+[,:]?\s*)?(?:please\s+|can you\s+|could you\s+)?` +
+	`(?:|what\b[^\n]*|(?:read|count|show|see|open|describe|analy[sz]e|check|sum|summari[sz]e|explain|look)\b[^\n]*|` +
+	`how (?:many|big|large)\b[^\n]*)$`)
+
+// recordingRE matches the program's words for what somebody has spoken.
+var recordingRE = lazyExpression(`(?i)voice|audio|recording`)
 
 // scheduledRE matches the line above the text of a scheduled task.
 var scheduledRE = lazyExpression(`^\[scheduled task [^\n]*\]\n`)

@@ -83,8 +83,8 @@ func TestWishes(t *testing.T) {
 		{"run:\n```sh\nmake\nmake test\n```", []string{`bash {"command":"make\nmake test"}`}},
 		{"run echo 'a and then b'", []string{`bash {"command":"echo 'a and then b'"}`}},
 		{"$ echo a, then b", []string{`bash {"command":"echo a, then b"}`}},
-		{"delete the temp files", []string{`bash {"command":"find . -name '*.tmp' -delete"}`}},
-		{"Please delete all temporary files in 'my dir'", []string{`bash {"command":"find 'my dir' -name '*.tmp' -delete"}`}},
+		{"delete the temp files", []string{`bash {"command":"find . -type f -name '*.tmp' -delete"}`}},
+		{"Please delete all temporary files in 'my dir'", []string{`bash {"command":"find 'my dir' -type f -name '*.tmp' -delete"}`}},
 		{"delete old.log", []string{`delete_path {"path":"old.log"}`}},
 		{"search main.go in files", []string{`grep {"pattern":"main\\.go"}`}},
 		{"search for \"a b\" in docs", []string{`grep {"path":"docs","pattern":"a b"}`}},
@@ -155,7 +155,7 @@ func TestInterrupted(t *testing.T) {
 func TestReminder(t *testing.T) {
 	t.Parallel()
 	got, answer := run(t, "remind me in 2 minutes to stand up", all, map[string]string{"schedule_deferred": "Created"})
-	if len(got) != 1 || !strings.Contains(got[0], `"run_at":"+2m","task":"Reminder: stand up"`) || !strings.Contains(answer, "stand up") {
+	if len(got) != 1 || !strings.Contains(got[0], `"name":"stand up (in 2 minutes)","run_at":"+2m","task":"stand up"`) || !strings.Contains(answer, "stand up") {
 		t.Errorf("uses = %v, answer %q", got, answer)
 	}
 }
@@ -186,15 +186,15 @@ func TestAnswers(t *testing.T) {
 		not        string
 	}{
 		{name: "who", text: "who are you?", want: []string{"I am the built-in offline model", "no real language model"}},
-		{name: "help names only what is offered", text: "help", offered: []string{"read"}, want: []string{"read notes.txt"}, not: "run date"},
-		{name: "no tools", text: "hello", want: []string{"Hello!", "No tools are offered"}},
-		{name: "unknown", text: "sing me a song", offered: all, want: []string{"did not understand", "what files are here?"}},
-		{name: "list", text: "list files", offered: all, results: map[string]string{"list_directory": "[file] a"}, want: []string{"This is in `.`:\n```\n[file] a\n```"}},
+		{name: "help names only what is offered", text: "help", offered: []string{"read"}, want: []string{"read todo.txt"}, not: "run date"},
+		{name: "no tools", text: "help", want: []string{"No tools are offered"}},
+		{name: "unknown", text: "sing me a song", offered: all, want: []string{"I follow fixed rules and cannot do that. Try *what files are here?* or *delete the temp files*."}},
+		{name: "list", text: "list files", offered: all, results: map[string]string{"list_directory": "[file] a"}, want: []string{"There is 1 file here:\n- `a`"}},
 		{name: "fence", text: "read a", offered: all, results: map[string]string{"read": "```x```"}, want: []string{"````\n```x```\n````"}},
 		{name: "empty output", text: "run true", offered: all, results: map[string]string{"bash": "(no output)"}, want: []string{"I ran `true`. It printed nothing."}},
 		{
 			name: "denied", text: "delete the temp files and then list files", offered: all, results: map[string]string{"bash": denied},
-			want: []string{"I was not allowed to run `find . -name '*.tmp' -delete`: denied by Ann", "left out: list the files in ."},
+			want: []string{"I was not allowed to run `find . -type f -name '*.tmp' -delete`: denied by Ann", "left out: list the files in ."},
 		},
 		{
 			name: "a failed read does not end the plan", text: "read a and then b", offered: all, results: map[string]string{"read": "!no such file"},
@@ -272,7 +272,7 @@ func TestDigest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "What was said so far:\n- user: read a\n- assistant: a says x\n- user: run b"; res.Text != want {
+	if want := "You asked:\n- read a\n- run b\n\nMy last answer: a says x"; res.Text != want {
 		t.Errorf("answer = %q, want %q", res.Text, want)
 	}
 }

@@ -14,6 +14,8 @@ type wish struct {
 	phrase  string // what is done, as the object of "I could not …": "read a.txt"
 	subject string // file, folder, command or address
 	changes bool   // later stages depend on it: a failure ends the plan
+	counts  bool   // the content is counted instead of shown
+	done    string // what is said when it is done and has printed nothing; "" = the words for its tool
 }
 
 // object matches the part of a sentence that names a file, in quotes or as one word.
@@ -44,6 +46,9 @@ var (
 		object + `$`)
 	searchRE = lazyExpression(`(?is)^(?:search|grep|look)\s+(?:for\s+)?(.+?)(?:\s+in\s+(?:the\s+|all\s+|` +
 		`my\s+)*(files?|code|folder|` + object + `))?$`)
+	countRE = lazyExpression(`(?i)^(?:count|sum(?:\s+up)?|add\s+up|how\s+many)\s+(?:the\s+)?` +
+		`(?:(?:rows?|lines?|words?|columns?|numbers?|entries)\s+)?(?:(?:are|does)\s+)?(?:there\s+)?(?:(?:in|of)\s+)?` +
+		`(?:the\s+)?(?:file\s+)?(?:"([^"]+)"|([^\s"]+\.\w+))(?:\s+ha(?:s|ve))?[?.!]*$`)
 	findRE = lazyExpression(`(?i)^find\s+(?:all\s+)?(?:the\s+)?(?:files?\s+)?(?:named\s+|called\s+|matching\s+)?` +
 		object + `$`)
 	fetchRE = lazyExpression(
@@ -152,7 +157,7 @@ func quoteEnd(s string, i int) int {
 func readClause(clause, verb string) (stage []wish, newVerb string) {
 	clause = dropPhrases(clause)
 	rules := []func(string) []wish{
-		listRule, fetchRule, removeRule, searchRule, scheduleRule, memoryRule, otherRules, readRule,
+		listRule, countRule, fetchRule, removeRule, searchRule, scheduleRule, memoryRule, otherRules, readRule,
 	}
 	for _, rule := range rules {
 		if stage := rule(clause); len(stage) > 0 {
@@ -179,6 +184,16 @@ func listRule(s string) []wish {
 		return []wish{listFiles(bareName(m[1]))}
 	}
 	return nil
+}
+
+func countRule(s string) []wish {
+	m := countRE().FindStringSubmatch(s)
+	if m == nil {
+		return nil
+	}
+	w := readFile(m[1] + m[2])
+	w.counts, w.phrase = true, "count "+w.subject
+	return []wish{w}
 }
 
 func readRule(s string) []wish {
@@ -210,7 +225,9 @@ func removeRule(s string) []wish {
 		if nothingRE().MatchString(path) {
 			path = "."
 		}
-		return []wish{runShell("find " + shellWord(path) + " -name '*.tmp' -delete")}
+		w := runShell("find " + shellWord(path) + " -type f -name '*.tmp' -delete")
+		w.done = "The temporary files are deleted."
+		return []wish{w}
 	}
 	if m := deleteRE().FindStringSubmatch(strings.TrimRight(s, "?!")); m != nil {
 		path := bareName(m[1])
@@ -255,20 +272,30 @@ func scheduleRule(s string) []wish {
 	if strings.HasPrefix(strings.ToLower(count), "a") {
 		count = "1"
 	}
-	if task == "" {
-		task = "what you asked me about"
+	unit := map[byte]string{'m': "minute", 'h': "hour"}[m[2][0]|0x20]
+	span := count + " " + unit
+	if count != "1" {
+		span += "s"
 	}
 	name := []rune(task)
 	name = name[:min(len(name), 90)]
+	done := "I will remind you in " + span + ": " + task
+	if task == "" { // the reminder has a subject all the same
+		task, name = span+" are over", []rune("reminder")
+		if count == "1" {
+			task = span + " is over"
+		}
+		done = "I will remind you in " + span + "."
+	}
 	return []wish{{
 		tool: "schedule_deferred",
 		args: encodeArguments(map[string]any{
-			"name":   string(name) + " (in " + count + " " + strings.ToLower(m[2]) + ")",
-			"run_at": "+" + count + strings.ToLower(m[2][:1]),
+			"name":   string(name) + " (in " + span + ")",
+			"run_at": "+" + count + unit[:1],
 			"kind":   "reminder",
-			"task":   "Reminder: " + task,
+			"task":   task,
 		}),
-		phrase: "set a reminder", subject: task, changes: true,
+		phrase: "set a reminder", subject: task, changes: true, done: done,
 	}}
 }
 

@@ -14,7 +14,7 @@ const maxShown = 3000
 
 var (
 	greetRE = lazyExpression(
-		`(?i)^(?:hi|hello|hey|good (?:morning|evening|day|afternoon)|greetings|hallo|moin)\b[\s\w,]{0,20}[!.?]*$`,
+		`(?i)^(?:hi|hello|hey|good (?:morning|evening|day|afternoon)|greetings|hallo|moin)\b[\s\w,@]{0,30}[!.?]*$`,
 	)
 	helpRE     = lazyExpression(`(?i)^(?:help|what can you do|what do you do|/start|/help)\b[^\n]{0,20}$`)
 	whoRE      = lazyExpression(`(?i)^(?:who|what) are you\b[^\n]{0,20}$`)
@@ -27,12 +27,10 @@ var (
 // smallTalk answers messages that need no tool.
 func smallTalk(text string, req *llm.Request, at int) (string, bool) {
 	switch {
-	case whoRE().MatchString(text):
-		return introduceTools(req.Tools), true
-	case helpRE().MatchString(text):
+	case whoRE().MatchString(text), helpRE().MatchString(text):
 		return introduceTools(req.Tools), true
 	case greetRE().MatchString(text):
-		return "Hello! " + introduceTools(req.Tools), true
+		return greetPeople(req), true
 	case thanksRE().MatchString(text):
 		return "You are welcome.", true
 	case reminderRE().MatchString(text):
@@ -50,29 +48,58 @@ func introduceTools(tools []llm.Tool) string {
 	return "I am the built-in offline model: a few fixed rules, no real language model. " + listAbilities(tools)
 }
 
-// listAbilities lists what works with the offered tools.
-func listAbilities(tools []llm.Tool) string {
-	examples := []struct{ tool, text string }{
-		{"list_directory", "what files are here?"},
-		{"read", "read notes.txt"},
-		{"write", "write notes.txt: buy milk"},
-		{"bash", "run date"},
-		{"bash", "delete the temp files"},
-		{"grep", "search milk in files"},
-		{"fetch", "fetch https://example.org"},
-		{"schedule_deferred", "remind me in 2 minutes to stand up"},
-		{"memory_save", "remember that I like tea"},
+// greetPeople answers a greeting.
+func greetPeople(req *llm.Request) string {
+	hello := "Hello! "
+	if strings.Contains(req.System, "You are in a group") {
+		hello = "Hello everybody! Mention me or answer one of my messages, and I answer here. "
 	}
-	var b strings.Builder
+	return hello + "I am the built-in offline model: fixed rules, no real language model. " +
+		trySuggestions(req.Tools) + " *help* lists the rest."
+}
+
+// examples are requests that the rules know, by the tool that each needs. The best ones are first.
+var examples = [...]struct{ tool, text string }{
+	{"list_directory", "what files are here?"},
+	{"bash", "delete the temp files"},
+	{"read", "read todo.txt"},
+	{"read", "count sales.csv"},
+	{"grep", "search for error in logs"},
+	{"write", "write notes.txt: buy milk"},
+	{"bash", "run date"},
+	{"fetch", "fetch https://example.org"},
+	{"schedule_deferred", "remind me in 2 minutes to stand up"},
+	{"memory_save", "remember that I like tea"},
+	{"", "long answer"},
+}
+
+// offeredExamples are the examples whose tools are offered.
+func offeredExamples(tools []llm.Tool) []string {
+	var list []string
 	for _, e := range examples {
-		if slices.ContainsFunc(tools, func(t llm.Tool) bool { return t.Name == e.tool }) {
-			fmt.Fprintf(&b, "\n- *%s*", e.text)
+		if e.tool == "" || slices.ContainsFunc(tools, func(t llm.Tool) bool { return t.Name == e.tool }) {
+			list = append(list, "*"+e.text+"*")
 		}
 	}
-	if b.Len() == 0 {
-		return "No tools are offered to me here, so I can only talk. Try *long answer*."
+	return list
+}
+
+// suggestTwo returns two requests that work, or one.
+func suggestTwo(tools []llm.Tool) string {
+	list := offeredExamples(tools)
+	return strings.Join(list[:min(2, len(list))], " or ")
+}
+
+func trySuggestions(tools []llm.Tool) string { return "Try " + suggestTwo(tools) + "." }
+
+// listAbilities lists what works with the offered tools.
+func listAbilities(tools []llm.Tool) string {
+	list := offeredExamples(tools)
+	if len(list) == 1 {
+		return "No tools are offered to me here, so I can only talk. Try " + list[0] + "."
 	}
-	return "Try one of these, also joined by \"and then\":" + b.String() + "\n- *long answer*"
+	return "Try one of these, also joined by \"and then\":\n- " + strings.Join(list, "\n- ") +
+		"\n\nSend me a picture, and I measure it; a CSV, and I count it; a text, and I read it."
 }
 
 // reportStages describes the results of the stages up to last.
@@ -114,38 +141,53 @@ func describeResult(w wish, r *llm.ToolResult) string {
 	if r.Error {
 		return describeFailure(w, r.Text)
 	}
-	text := strings.TrimRight(r.Text, " \n")
+	text := strings.TrimRight(withoutMarks(r.Text), " \n")
+	if w.done != "" && (w.tool != "bash" || text == "" || text == "(no output)") {
+		return w.done
+	}
 	switch w.tool {
 	case "list_directory":
-		return titledBlock(
-			"This is in "+inlineCode(w.subject)+":", "There is nothing in "+inlineCode(w.subject)+".", text,
-		)
+		return describeListing(w.subject, text)
 	case "read":
-		return titledBlock(inlineCode(w.subject)+" says:", inlineCode(w.subject)+" is empty.", text)
+		return describeFile(w, text)
 	case "write":
 		return "I wrote " + inlineCode(w.subject) + "."
 	case "delete_path":
 		return "I deleted " + inlineCode(w.subject) + "."
 	case "bash":
 		return titledBlock("I ran "+inlineCode(w.subject)+". It printed:",
-			"I ran "+inlineCode(w.subject)+". It printed nothing.", text)
+			"I ran "+inlineCode(w.subject)+". It printed nothing.", "", text)
 	case "grep", "find_path":
 		return titledBlock("I searched for "+inlineCode(w.subject)+" and found:",
-			"I found nothing for "+inlineCode(w.subject)+".", text)
+			"I found nothing for "+inlineCode(w.subject)+".", "", text)
 	case "fetch":
-		return titledBlock("This is what "+w.subject+" says:", w.subject+" has no text.", text)
-	case "schedule_deferred":
-		return "I will remind you: " + w.subject
+		return titledBlock("This is what "+w.subject+" says:", w.subject+" has no text.", "", text)
 	case "memory_save":
 		return "I will remember that."
 	default:
-		return titledBlock("The result of "+inlineCode(w.subject)+":", inlineCode(w.subject)+" gave no result.", text)
+		return titledBlock(
+			"The result of "+inlineCode(w.subject)+":", inlineCode(w.subject)+" gave no result.", "", text,
+		)
 	}
+}
+
+// describeFile says what is in a file that was read, or counts it.
+func describeFile(w wish, text string) string {
+	text, _, more := strings.Cut(text, "\n[more lines follow")
+	text = numberedRE().ReplaceAllString(text, "")
+	if w.counts && text != "" {
+		return describeDocument(sentDocument{name: w.subject, text: text, whole: !more})
+	}
+	title := inlineCode(w.subject) + " says:"
+	if more {
+		title = inlineCode(w.subject) + " is long. It begins:"
+	}
+	return titledBlock(title, inlineCode(w.subject)+" is empty.", languageOf(w.subject), text)
 }
 
 // describeFailure describes an error or a denial. text is the tool error block or any text.
 func describeFailure(w wish, text string) string {
-	category, reason := errorBlock(text)
+	category, reason := errorBlock(withoutMarks(text))
 	switch {
 	case strings.Contains(text, llm.OutcomeUnknown):
 		return fmt.Sprintf("I do not know what became of this: %s. "+
@@ -183,8 +225,8 @@ func errorBlock(text string) (category, reason string) {
 	return category, cutText(reason)
 }
 
-// titledBlock returns text in a code block below a title, or none if there is no text.
-func titledBlock(title, none, text string) string {
+// titledBlock returns text in a code block below a title, or none if there is no text. language may be empty.
+func titledBlock(title, none, language, text string) string {
 	if text == "" || text == "(no output)" {
 		return none
 	}
@@ -193,7 +235,7 @@ func titledBlock(title, none, text string) string {
 	for strings.Contains(shown, fence) {
 		fence += "`"
 	}
-	return title + "\n" + fence + "\n" + shown + "\n" + fence
+	return title + "\n" + fence + language + "\n" + shown + "\n" + fence
 }
 
 // cutText shortens a long text and appends its length.
@@ -213,33 +255,93 @@ func inlineCode(s string) string {
 	return "`" + s + "`"
 }
 
-// wantsDigest recognises a request for a summary of the conversation, which the program makes rather than a person.
-func wantsDigest(system string) bool {
-	lower := strings.ToLower(system)
-	return strings.Contains(lower, "summar") || strings.Contains(lower, "recap")
+// digestSystemRE matches the instructions for a summary of the conversation, which the program asks for rather than a
+// person.
+var digestSystemRE = lazyExpression(`(?i)summar|recap|you remind a person of a conversation`)
+
+func wantsDigest(req *llm.Request) bool {
+	return len(req.Tools) == 0 && digestSystemRE().MatchString(req.System)
 }
 
-// digestTalk summarises a conversation in the only way that rules can: by quoting the beginnings of messages.
-func digestTalk(messages []llm.Message) string {
-	const most, length = 12, 120
-	var lines []string
+// transcriptRE matches the beginning of what a person or the assistant said in a transcript.
+var transcriptRE = lazyExpression(`^(person|assistant)(?: [^:\n]*)?: (.*)$`)
+
+// speech is what one side said.
+type speech struct {
+	person bool
+	text   string
+}
+
+// speechesOf are the speeches of messages, in which a transcript may be one message.
+func speechesOf(messages []llm.Message) []speech {
+	var list []speech
 	for _, msg := range messages {
-		text := strings.Join(strings.Fields(quotation().ReplaceAllString(msg.Text, "")), " ")
-		if text == "" || (msg.Role != llm.User && msg.Role != llm.Assistant) {
+		text := quotation().ReplaceAllString(msg.Text, "")
+		_, transcript, written := strings.Cut("\n"+text, "\nThe conversation:\n")
+		if msg.Role != llm.User && msg.Role != llm.Assistant {
 			continue
 		}
-		if r := []rune(text); len(r) > length {
-			text = string(r[:length]) + "…"
+		if !written {
+			said, _ := takeDocuments(text)
+			list = append(list, speech{msg.Role == llm.User, said})
+			continue
 		}
-		lines = append(lines, fmt.Sprintf("- %s: %s", msg.Role, text))
+		list = append(list, transcribedSpeeches(transcript)...)
 	}
-	if len(lines) == 0 {
+	return slices.DeleteFunc(list, func(s speech) bool { return strings.TrimSpace(s.text) == "" })
+}
+
+// transcribedSpeeches are the speeches of a transcript, without calls of tools and their results. Further lines of a
+// speech are indented.
+func transcribedSpeeches(transcript string) []speech {
+	var list []speech
+	said := false
+	for line := range strings.Lines(transcript) {
+		rest, indented := strings.CutPrefix(line, "  ")
+		m := transcriptRE().FindStringSubmatch(strings.TrimRight(line, "\n"))
+		switch {
+		case indented && said:
+			list[len(list)-1].text += "\n" + strings.TrimRight(rest, "\n")
+		case indented:
+		case m != nil && !strings.HasPrefix(line, "assistant calls "):
+			said = true
+			list = append(list, speech{m[1] == "person", m[2]})
+		default:
+			said = false
+		}
+	}
+	for i := range list {
+		list[i].text, _ = takeDocuments(list[i].text)
+	}
+	return list
+}
+
+// digestTalk sums up a conversation in the only way that rules can: by quoting what was asked and the last answer.
+func digestTalk(messages []llm.Message) string {
+	const most, length = 8, 100
+	var asked []string
+	last := ""
+	for _, s := range speechesOf(messages) {
+		line := shortLine(s.text, length)
+		switch {
+		case !s.person:
+			last = line
+		case len(asked) == 0 || asked[len(asked)-1] != line:
+			asked = append(asked, line)
+		}
+	}
+	if len(asked) == 0 {
 		return "Nothing has been said yet."
 	}
-	if skipped := len(lines) - most; skipped > 0 {
-		lines = append([]string{fmt.Sprintf("- (%d earlier messages)", skipped)}, lines[skipped:]...)
+	title := "You asked:"
+	if skipped := len(asked) - most; skipped > 0 {
+		asked, title = asked[skipped:], fmt.Sprintf("After %s you asked:", countOf(skipped, "other message"))
 	}
-	return "What was said so far:\n" + strings.Join(lines, "\n")
+	text := title + "\n- " + strings.Join(asked, "\n- ")
+	if last != "" {
+		text += "\n\nMy last answer: " + last
+	}
+	return text
 }
 
 // longAnswer is a Markdown text of more than 9 000 characters that contains everything that is hard to split.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/zephbot/zephbot/bot/simulator"
 	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
@@ -14,7 +15,7 @@ import (
 func TestSampleFiles(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	if err := layOut(home, "7"); err != nil {
+	if err := layOutSamples(home, "7"); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(home, "workspaces", "telegram_7_bot_1001_0_0")
@@ -30,14 +31,22 @@ func TestSampleFiles(t *testing.T) {
 	if err := os.Remove(temp[0]); err != nil {
 		t.Fatal(err)
 	}
-	if err := layOut(home, "7"); err != nil {
+	if err := layOutSamples(home, "7"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(temp[0]); !os.IsNotExist(err) {
 		t.Errorf("%s came back: %v", temp[0], err)
 	}
-	if list, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(list) != 1 {
-		t.Errorf("beside the workspace: %v, %v", list, err)
+	if list, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(list) != 9 {
+		t.Errorf("workspaces: %v, %v; want those of three people, alone and in two topics", list, err)
+	}
+	if err := layOutTopic(home, "7", simulator.Team, 12); err != nil {
+		t.Fatal(err)
+	}
+	for _, topic := range []string{"0", "7", "12"} {
+		if _, err := os.Stat(filepath.Join(home, "workspaces", "telegram_7_bot_-1001_"+topic+"_1003", "todo.txt")); err != nil {
+			t.Errorf("topic %s: %v", topic, err)
+		}
 	}
 }
 
@@ -47,10 +56,14 @@ func TestSimulatedEnvironment(t *testing.T) {
 	t.Parallel()
 	cfg := &config.Config{}
 	env := simulated(app.Options{Config: cfg}, "http://x", "7:a")
-	for _, want := range []string{"ZEPH_TELEGRAM_TIME_ZONE=Local", "ZEPH_LLM_PROVIDERS_MAIN_PACE=45ms"} {
+	for _, want := range []string{"ZEPH_TELEGRAM_TIME_ZONE=Local", "ZEPH_LLM_PROVIDERS_MAIN_PACE=45ms", "ZEPH_QUOTAS_USER_TURNS_PER_DAY=100"} {
 		if !slices.Contains(env, want) {
 			t.Errorf("%s is missing in %q", want, env)
 		}
+	}
+	cfg.Quotas.User.USDPerDay = 1
+	if env = simulated(app.Options{Config: cfg}, "http://x", "7:a"); slices.Contains(env, "ZEPH_QUOTAS_USER_TURNS_PER_DAY=100") {
+		t.Error("limits of the configuration are not the last word")
 	}
 	cfg.Telegram.TimeZone, cfg.Telegram.Language = "Asia/Tokyo", "de"
 	env = simulated(app.Options{Config: cfg}, "http://x", "7:a")

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rs/zerolog"
+
 	"github.com/zephbot/zephbot/bot/simulator"
 	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/check"
@@ -62,12 +64,14 @@ func Run(ctx context.Context, opts app.Options, sim Options) error {
 		Log:     opts.Log.With().Str("component", "simulator").Logger(),
 		Inspect: stories,
 		Open:    sim.Open,
+		NewTopic: func(group int64, thread int) {
+			id, _ := stories.bot.Load().(string)
+			warnOfSamples(opts.Log, layOutTopic(home, id, group, thread))
+		},
 		Command: func(apiURL, token string) *exec.Cmd {
 			id, _, _ := strings.Cut(token, ":")
 			stories.bot.Store(id)
-			if err := layOut(home, id); err != nil {
-				opts.Log.Warn().Err(err).Msg("cannot create the sample files; everything else works")
-			}
+			warnOfSamples(opts.Log, layOutSamples(home, id))
 			//nolint:noctx // the simulator ends it with its process group
 			cmd := exec.Command(sim.Executable, append([]string{"serve", Flag, "--data-dir", home}, sim.Args...)...)
 			cmd.Env = append(childEnv(os.Environ()), simulated(opts, apiURL, token)...)
@@ -79,6 +83,16 @@ func Run(ctx context.Context, opts app.Options, sim Options) error {
 	}
 	return s.Run(ctx)
 }
+
+// warnOfSamples says that sample files are missing; err may be nil.
+func warnOfSamples(log zerolog.Logger, err error) {
+	if err != nil {
+		log.Warn().Err(err).Msg("cannot create the sample files; everything else works")
+	}
+}
+
+// demoTurns is the number of turns a day that a person has with the built-in model, so that /quota shows a bar.
+const demoTurns = 100
 
 // childEnv removes the variables that would point the simulated bot to the real Telegram.
 func childEnv(env []string) []string {
@@ -92,7 +106,7 @@ func childEnv(env []string) []string {
 }
 
 // simulated returns the configuration of the simulated bot: its own people and group are admitted; without a model it
-// uses the built-in one.
+// uses the built-in one, and unless there are limits of turns, people get some to look at.
 func simulated(opts app.Options, apiURL, token string) []string {
 	env := []string{
 		"ZEPH_TELEGRAM_TOKEN=" + token,
@@ -116,6 +130,9 @@ func simulated(opts app.Options, apiURL, token string) []string {
 	}
 	if len(opts.Config.LLM.Providers) == 0 {
 		env = append(env, "ZEPH_LLM_PROVIDERS_MAIN_TYPE=offline", "ZEPH_LLM_PROVIDERS_MAIN_PACE=45ms")
+		if opts.Config.Quotas.User == (config.Limits{}) {
+			env = append(env, "ZEPH_QUOTAS_USER_TURNS_PER_DAY="+strconv.Itoa(demoTurns))
+		}
 	}
 	return env
 }
