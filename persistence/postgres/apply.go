@@ -9,6 +9,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/state"
 	"github.com/zephbot/zephbot/persistence/keeping"
+	"github.com/zephbot/zephbot/persistence/reading"
 	"github.com/zephbot/zephbot/policy/reason"
 )
 
@@ -186,23 +187,23 @@ func (t *try) look(ctx context.Context, w *write) (made bool, err error) {
 		return false, err
 	}
 	b = &batch{}
-	b.read(func(r row) error { return r.Scan(&made) }, wasMade, w.number)
+	b.read(func(scan reading.Scan) error { return scan(&made) }, wasMade, w.number)
 	var sessions []bot.SessionKey
 	for _, n := range w.result.Send {
 		sessions = append(sessions, w.change.Send[n.Index].Session)
 	}
-	b.read(func(r row) error {
+	b.read(func(scan reading.Scan) error {
 		var id int64
-		err := r.Scan(&id)
+		err := scan(&id)
 		w.ids = append(w.ids, id)
 		return err
 	}, rowsMade, sessions, w.number)
 	seqs := map[state.ArrivalKey]int64{}
 	channels, bots, ids := keyColumns(t.needs.Arrived)
-	b.read(func(r row) error {
+	b.read(func(scan reading.Scan) error {
 		var key state.ArrivalKey
 		var seq int64
-		err := r.Scan(&key.Channel, &key.Bot, &key.ID, &seq)
+		err := scan(&key.Channel, &key.Bot, &key.ID, &seq)
 		seqs[key] = seq
 		return err
 	}, arrived, channels, bots, ids)

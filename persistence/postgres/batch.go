@@ -4,13 +4,15 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // statement is one of several that are sent together.
 type statement struct {
 	query string
 	args  []any
-	see   func(row) error // called for each row of the answer; nil = not called
+	see   func(reading.Scan) error // called for each row of the answer; nil = not called
 }
 
 // batch is a list of statements sent in one round trip. Without BEGIN among them, they are one transaction, which ends
@@ -21,7 +23,7 @@ type batch struct{ statements []statement }
 func (b *batch) do(query string, args ...any) { b.read(nil, query, args...) }
 
 // read adds a statement.
-func (b *batch) read(see func(row) error, query string, args ...any) {
+func (b *batch) read(see func(reading.Scan) error, query string, args ...any) {
 	b.statements = append(b.statements, statement{query: query, args: cleaned(args), see: see})
 }
 
@@ -61,7 +63,7 @@ func (s *statement) answer(results pgx.BatchResults) error {
 	}
 	see := s.see
 	if see == nil {
-		see = func(row) error { return nil }
+		see = func(reading.Scan) error { return nil }
 	}
 	return eachRow(rows, see)
 }

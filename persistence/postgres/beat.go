@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 const (
@@ -161,9 +163,9 @@ func (h *hold) beat(ctx context.Context) error {
 	from, lives := time.Now(), false
 	var over []process
 	b := &batch{}
-	b.read(func(row) error { lives = true; return nil }, beat, h.me.id, int64(h.life))
-	b.read(func(r row) error {
-		p, err := scanProcess(r)
+	b.read(func(reading.Scan) error { lives = true; return nil }, beat, h.me.id, int64(h.life))
+	b.read(func(scan reading.Scan) error {
+		p, err := scanProcess(scan)
 		over = append(over, p)
 		return err
 	}, overQuery, h.me.id)
@@ -184,9 +186,9 @@ func (h *hold) beat(ctx context.Context) error {
 	return nil
 }
 
-func (h *hold) readOlder(r row) error {
+func (h *hold) readOlder(scan reading.Scan) error {
 	var older bool
-	err := r.Scan(&older)
+	err := scan(&older)
 	h.older.Store(older)
 	return err
 }
@@ -264,7 +266,7 @@ func (h *hold) resign(ctx context.Context) {
 // also waits for startLock.
 func (h *hold) quit(ctx context.Context) error {
 	heir := ""
-	_, err := one(ctx, h.reader, func(r row) error { return r.Scan(&heir) }, heirQuery, h.me.id)
+	_, err := reading.One(ctx, h.reader, func(scan reading.Scan) error { return scan(&heir) }, heirQuery, h.me.id)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/persistence/keeping"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 const (
@@ -57,7 +58,7 @@ type upload struct {
 // because the answer to the first may have been lost.
 func (u *upload) Add(ctx context.Context, n int64, piece []byte, whole string) error {
 	if u.id == 0 {
-		if _, err := one(ctx, &u.store.reader, func(r row) error { return r.Scan(&u.id) }, newBlob); err != nil {
+		if _, err := reading.One(ctx, &u.store.reader, func(scan reading.Scan) error { return scan(&u.id) }, newBlob); err != nil {
 			return u.store.problem("number a file", err)
 		}
 	}
@@ -84,7 +85,7 @@ func (u *upload) Add(ctx context.Context, n int64, piece []byte, whole string) e
 
 // append stores a piece after the existing ones if there is room.
 func (u *upload) append(ctx context.Context, tx pgx.Tx, n int64, piece []byte) error {
-	if _, err := tx.Exec(ctx, insertBlob, u.id, nanos(u.store.options.Now())); err != nil || len(piece) == 0 {
+	if _, err := tx.Exec(ctx, insertBlob, u.id, reading.Nanos(u.store.options.Now())); err != nil || len(piece) == 0 {
 		return err
 	}
 	tag, err := tx.Exec(ctx, insertPiece, u.id, n, piece)
@@ -99,7 +100,7 @@ func (u *upload) append(ctx context.Context, tx pgx.Tx, n int64, piece []byte) e
 
 // refer records that the session has the content.
 func (u *upload) refer(ctx context.Context, tx pgx.Tx, id int64) error {
-	_, err := tx.Exec(ctx, setRef, clean(u.session), id, nanos(u.store.options.Now()))
+	_, err := tx.Exec(ctx, setRef, clean(u.session), id, reading.Nanos(u.store.options.Now()))
 	return err
 }
 
@@ -176,7 +177,7 @@ func dropRef(ctx context.Context, tx pgx.Tx, session string, id, until int64) er
 // Open implements blob.Store.
 func (r *reader) Open(ctx context.Context, session, hash string) (io.ReadCloser, error) {
 	ref, id := blob.Ref{Hash: hash}, int64(0)
-	found, err := one(ctx, r, func(found row) error { return found.Scan(&id, &ref.Size) }, blobQuery, hash, session)
+	found, err := reading.One(ctx, r, func(scan reading.Scan) error { return scan(&id, &ref.Size) }, blobQuery, hash, session)
 	if err != nil {
 		return nil, r.problem("open file", err)
 	}
@@ -184,7 +185,7 @@ func (r *reader) Open(ctx context.Context, session, hash string) (io.ReadCloser,
 		return nil, fmt.Errorf("open file: %w", blob.ErrNotFound)
 	}
 	return keeping.Give(ref, func(n int64) (piece []byte, found bool, err error) {
-		found, err = one(ctx, r, func(found row) error { return found.Scan(&piece) }, pieceQuery, id, n)
+		found, err = reading.One(ctx, r, func(scan reading.Scan) error { return scan(&piece) }, pieceQuery, id, n)
 		return piece, found, r.problem("read file", err)
 	}), nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/state"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // The database assigns the numbers of rows in the trip that stores them, but the Change is decided before. It uses
@@ -166,7 +167,7 @@ func (w *write) writeLanes(refer bool) error {
 		if (lane.Arrival <= provisional || lane.Live <= provisional) != refer {
 			continue
 		}
-		values := laneValues(lane)
+		values := reading.LaneValues(lane)
 		if version := w.lanes[lane.Session].version; version > 0 {
 			w.do(updateLane, append(values, version)...)
 			w.versions[lane.Session] = version + 1
@@ -187,17 +188,17 @@ func (w *write) insertArrivals() {
 	for _, n := range w.result.Arrive {
 		a := &w.change.Arrive[n.Index]
 		w.read(number(&w.seqs), insertArrival, a.Channel, a.Bot, a.ID,
-			a.Session, a.Express, bytesOf(a.Raw), nanos(a.At),
+			a.Session, a.Express, reading.OrNull(a.Raw), reading.Nanos(a.At),
 			setting(arrivalSetting, n.Seq), string(a.Source))
 	}
 }
 
 // number records the number that an insert was given.
-func number(to *[]int64) func(row) error {
-	return func(r row) error {
+func number(to *[]int64) func(reading.Scan) error {
+	return func(scan reading.Scan) error {
 		var n int64
 		*to = append(*to, 0)
-		err := r.Scan(&n, nil)
+		err := scan(&n, nil)
 		(*to)[len(*to)-1] = n
 		return err
 	}
@@ -210,17 +211,17 @@ func setting(kind string, n int64) string { return fmt.Sprint(kind, provisional-
 func (w *write) replaceArrivals() {
 	for _, i := range w.result.Replace {
 		r := &w.change.Replace[i]
-		w.do(replaceArrival, r.Seq, string(r.Source), bytesOf(r.Raw))
+		w.do(replaceArrival, r.Seq, string(r.Source), reading.OrNull(r.Raw))
 	}
 }
 
 func (w *write) moveArrivals() {
 	for _, a := range w.result.Arrivals {
 		if w.guess {
-			w.do(finishArrival, a.Key, string(a.New.State), nanos(a.New.Finished))
+			w.do(finishArrival, a.Key, string(a.New.State), reading.Nanos(a.New.Finished))
 			continue
 		}
-		w.do(moveArrival, a.Key, string(a.New.State), a.New.Attempts, a.New.Problem, nanos(a.New.Finished),
+		w.do(moveArrival, a.Key, string(a.New.State), a.New.Attempts, a.New.Problem, reading.Nanos(a.New.Finished),
 			string(a.Old.State), a.Old.Attempts)
 	}
 }
@@ -228,24 +229,20 @@ func (w *write) moveArrivals() {
 func (w *write) moveRows() {
 	for _, r := range w.result.Rows {
 		d, old := r.New, r.Old
-		w.do(moveRow, r.Key, string(d.State), d.Message, nanos(d.NotBefore),
-			d.Attempts, d.Unconfirmed, nanos(d.Doubt), d.Problem, nanos(d.Finished),
-			string(old.State), old.Message, nanos(old.NotBefore), old.Attempts, nanos(old.Doubt))
+		w.do(moveRow, r.Key, string(d.State), d.Message, reading.Nanos(d.NotBefore),
+			d.Attempts, d.Unconfirmed, reading.Nanos(d.Doubt), d.Problem, reading.Nanos(d.Finished),
+			string(old.State), old.Message, reading.Nanos(old.NotBefore), old.Attempts, reading.Nanos(old.Doubt))
 	}
 }
 
 func (w *write) insertRows() error {
 	for _, n := range w.result.Send {
 		r, d := &w.change.Send[n.Index], n.Delivery
-		content, err := encode(r.Content)
+		content, err := reading.Encode(r.Content)
 		if err != nil {
 			return err
 		}
-		values := append([]any{r.Session, r.Turn}, placeValues(&r.Place)...)
-		values = append(values, string(r.Purpose), content, r.ReplyTo, r.Edit, r.EditRow, r.Query, r.Alert,
-			r.Key, string(d.State), d.Message,
-			d.Attempts, d.Unconfirmed, nanos(d.Doubt), nanos(d.NotBefore),
-			nanos(n.Created), d.Problem, nanos(d.Finished), n.Owner,
+		values := append(reading.RowValues(r, &d, content, n.Created), reading.Nanos(d.Finished), n.Owner,
 			w.number, setting(rowSetting, n.ID))
 		w.read(number(&w.ids), insertRow, values...)
 	}
@@ -254,19 +251,20 @@ func (w *write) insertRows() error {
 
 func (w *write) writeQuestions() error {
 	for i := range w.result.Ask {
-		values, err := approvalValues(&w.result.Ask[i].Question.Approval)
+		a := &w.result.Ask[i].Question.Approval
+		votes, err := reading.EncodeVotes(a.Votes)
 		if err != nil {
 			return err
 		}
-		w.do(insertQuestion, values...)
+		w.do(insertQuestion, reading.ApprovalValues(a, votes)...)
 	}
 	for i := range w.result.Questions {
 		a := &w.result.Questions[i].New.Approval
-		votes, err := encodeVotes(a.Votes)
+		votes, err := reading.EncodeVotes(a.Votes)
 		if err != nil {
 			return err
 		}
-		w.do(moveQuestion, a.ID, string(a.State), a.Scope, a.By, a.ByName, votes, nanos(a.Decided), a.Row)
+		w.do(moveQuestion, a.ID, string(a.State), a.Scope, a.By, a.ByName, votes, reading.Nanos(a.Decided), a.Row)
 	}
 	return nil
 }
@@ -283,7 +281,7 @@ func (w *write) insertEntries() error {
 	var resets []bool
 	var bodies [][]byte
 	for i := range a.Entries {
-		body, err := encodeEntry(a.Entries[i])
+		body, err := reading.EncodeEntry(a.Entries[i])
 		if err != nil {
 			return err
 		}
@@ -302,9 +300,9 @@ func (w *write) writeFacts() {
 		case f.Value == "":
 			w.do(deleteFact, f.Bucket, f.Key)
 		case slices.Contains(w.needs.Facts, key) && !exists: // no other process may have set it meanwhile
-			w.do(insertFact, f.Bucket, f.Key, []byte(f.Value), nanos(f.Expires))
+			w.do(insertFact, f.Bucket, f.Key, []byte(f.Value), reading.Nanos(f.Expires))
 		default:
-			w.do(setFact, f.Bucket, f.Key, []byte(f.Value), nanos(f.Expires))
+			w.do(setFact, f.Bucket, f.Key, []byte(f.Value), reading.Nanos(f.Expires))
 		}
 	}
 }
@@ -338,7 +336,7 @@ func (w *write) remember(m *memory) {
 		lane := w.result.Lanes[i].New
 		lane.Arrival, lane.Live = settle(lane.Arrival, w.seqs), settle(lane.Live, w.ids)
 		for _, at := range []*time.Time{&lane.Until, &lane.Since, &lane.NotBefore, &lane.Failing} {
-			*at = timeOf(nanos(*at))
+			*at = reading.TimeOf(reading.Nanos(*at))
 		}
 		m.learn(known{lane: lane, version: w.versions[lane.Session]})
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 const (
@@ -65,7 +67,7 @@ func (o *offset) compare(from, to time.Time, database int64) {
 func (o *offset) look(ctx context.Context, r *reader) error {
 	from := o.now()
 	var database int64
-	_, err := one(ctx, r, func(row row) error { return row.Scan(&database) }, clockQuery)
+	_, err := reading.One(ctx, r, func(scan reading.Scan) error { return scan(&database) }, clockQuery)
 	if err != nil {
 		return r.problem("compare the clocks", err)
 	}

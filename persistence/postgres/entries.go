@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/zephbot/zephbot/agent/knn"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 const (
@@ -45,9 +46,9 @@ func (s *Store) Entries() Entries { return Entries{s} }
 
 // Kinds implements knn.Rows.
 func (e Entries) Kinds(ctx context.Context, name string) (kinds []knn.Kind, err error) {
-	err = e.store.each(ctx, func(r row) error {
+	err = e.store.EachRow(ctx, func(scan reading.Scan) error {
 		var text string
-		if err := r.Scan(&text); err != nil {
+		if err := scan(&text); err != nil {
 			return err
 		}
 		kind, err := knn.ParseKind(text)
@@ -63,23 +64,23 @@ func (e Entries) Kinds(ctx context.Context, name string) (kinds []knn.Kind, err 
 
 // Owners implements knn.Rows.
 func (e Entries) Owners(ctx context.Context, kind knn.Kind) ([]string, error) {
-	scopes, err := list(ctx, &e.store.reader, func(r row) (scope string, err error) { return scope, r.Scan(&scope) },
+	scopes, err := reading.List(ctx, &e.store.reader, func(scan reading.Scan) (scope string, err error) { return scope, scan(&scope) },
 		ownersQuery, kind.String())
 	return scopes, e.store.problem("read the owners of vectors", err)
 }
 
 // Version implements knn.Rows.
 func (e Entries) Version(ctx context.Context, kind knn.Kind, scope string) (version int64, err error) {
-	_, err = one(ctx, &e.store.reader, func(r row) error { return r.Scan(&version) }, ownerQuery, kind.String(), scope)
+	_, err = reading.One(ctx, &e.store.reader, func(scan reading.Scan) error { return scan(&version) }, ownerQuery, kind.String(), scope)
 	return version, e.store.problem("read the version of vectors", err)
 }
 
 // Hashes implements knn.Rows.
 func (e Entries) Hashes(ctx context.Context, kind knn.Kind, scope string) (map[string]string, error) {
 	all := map[string]string{}
-	err := e.store.each(ctx, func(r row) error {
+	err := e.store.EachRow(ctx, func(scan reading.Scan) error {
 		var key, hash string
-		err := r.Scan(&key, &hash)
+		err := scan(&key, &hash)
 		all[key] = hash
 		return err
 	}, entryHashesQuery, kind.String(), scope)
@@ -95,8 +96,8 @@ func (e Entries) EachVector(
 	for n := page; n == page; {
 		n = 0
 		var vector pgtype.DriverBytes // lent by the connection until the next row
-		err := e.store.each(ctx, func(r row) error {
-			if err := r.Scan(&last, &vector); err != nil {
+		err := e.store.EachRow(ctx, func(scan reading.Scan) error {
+			if err := scan(&last, &vector); err != nil {
 				return err
 			}
 			n++
@@ -115,8 +116,8 @@ func (e Entries) Vectors(
 ) error {
 	var id int64
 	var vector pgtype.DriverBytes
-	err := e.store.each(ctx, func(r row) error {
-		if err := r.Scan(&id, &vector); err != nil {
+	err := e.store.EachRow(ctx, func(scan reading.Scan) error {
+		if err := scan(&id, &vector); err != nil {
 			return err
 		}
 		return see(id, vector)
@@ -131,11 +132,11 @@ const pageBytes = 8 << 20
 func (e Entries) Named(
 	ctx context.Context, kind knn.Kind, scope string, ids []int64, see func(id int64, key, payload string),
 ) error {
-	err := e.store.each(ctx, func(r row) error {
+	err := e.store.EachRow(ctx, func(scan reading.Scan) error {
 		var id int64
 		var key string
 		var payload []byte
-		if err := r.Scan(&id, &key, &payload); err != nil {
+		if err := scan(&id, &key, &payload); err != nil {
 			return err
 		}
 		see(id, key, string(payload))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/state"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // This file sends the Changes of a process in groups: one transaction for all that wait while the groups before them
@@ -361,7 +362,7 @@ func (g *groups) commit(ctx context.Context, group []*member, on sender) (culpri
 	}
 	from, database, look := s.options.Now(), int64(0), guess && s.clock.due()
 	if look {
-		b.read(func(r row) error { return r.Scan(&database) }, clockQuery)
+		b.read(func(scan reading.Scan) error { return scan(&database) }, clockQuery)
 	}
 	if hook := s.options.Hooks.BeforeCommit; hook != nil {
 		hook(changes)

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/zephbot/zephbot/persistence/keeping"
+	"github.com/zephbot/zephbot/persistence/reading"
 	"github.com/zephbot/zephbot/policy/reason"
 )
 
@@ -76,8 +77,8 @@ type process struct {
 	over   bool // its life has ended, but it is not buried yet
 }
 
-func scanProcess(r row) (p process, err error) {
-	return p, r.Scan(&p.id, &p.shared, &p.host, &p.pid, &p.over)
+func scanProcess(scan reading.Scan) (p process, err error) {
+	return p, scan(&p.id, &p.shared, &p.host, &p.pid, &p.over)
 }
 
 // where describes the process to people.
@@ -158,8 +159,8 @@ func (h *hold) enter(ctx context.Context) (refused string, err error) {
 		return "", err
 	}
 	var others []process
-	if err := eachRow(rows, func(r row) error {
-		p, err := scanProcess(r)
+	if err := eachRow(rows, func(scan reading.Scan) error {
+		p, err := scanProcess(scan)
 		others = append(others, p)
 		return err
 	}); err != nil {
@@ -251,7 +252,7 @@ func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err err
 // Living lists the processes that use the database by name, including this one. A dead process is listed until it is
 // buried.
 func (s *Store) Living(ctx context.Context) ([]string, error) {
-	names, err := list(ctx, &s.reader, text[string], livingQuery)
+	names, err := reading.List(ctx, &s.reader, text[string], livingQuery)
 	return names, s.problem("list processes", err)
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/state"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // loading collects what the Changes of a group depend on. Each row is needed by one of them, except open rows of chats.
@@ -60,8 +61,8 @@ func union[K interface{ ~string | ~int64 }](group []*member, of func(*state.Need
 
 func (l *loading) loadLanes() {
 	if lanes := union(l.group, func(n *state.Needs) []bot.SessionKey { return n.Lanes }); len(lanes) > 0 {
-		l.read(func(r row) error {
-			k, err := scanKnown(r)
+		l.read(func(scan reading.Scan) error {
+			k, err := scanKnown(scan)
 			if err == nil {
 				l.owner[k.lane.Session].know(k)
 			}
@@ -70,17 +71,17 @@ func (l *loading) loadLanes() {
 	}
 	for _, m := range l.group {
 		if w := m.write; w.needs.Waiting != "" {
-			l.read(func(row) error { w.world.Waiting = true; return nil }, anyQueued, w.needs.Waiting)
+			l.read(func(reading.Scan) error { w.world.Waiting = true; return nil }, anyQueued, w.needs.Waiting)
 		}
 	}
 }
 
 func (l *loading) loadArrivals() {
 	if seqs := union(l.group, func(n *state.Needs) []int64 { return n.Arrivals }); len(seqs) > 0 {
-		l.read(func(r row) error {
+		l.read(func(scan reading.Scan) error {
 			var seq int64
 			var a state.Arrival
-			if err := r.Scan(&seq, &a.State, &a.Attempts, &a.Problem, stamp{&a.Finished}); err != nil {
+			if err := scan(&seq, &a.State, &a.Attempts, &a.Problem, reading.Stamp{To: &a.Finished}); err != nil {
 				return err
 			}
 			l.owner[arrivalKey(seq)].world.Arrivals[seq] = a
@@ -95,10 +96,10 @@ func (l *loading) loadArrivals() {
 		return
 	}
 	channels, bots, ids := keyColumns(keys)
-	l.read(func(r row) error {
+	l.read(func(scan reading.Scan) error {
 		var key state.ArrivalKey
 		var seq int64
-		if err := r.Scan(&key.Channel, &key.Bot, &key.ID, &seq); err != nil {
+		if err := scan(&key.Channel, &key.Bot, &key.ID, &seq); err != nil {
 			return err
 		}
 		l.owner[key].world.Arrived[key] = seq
@@ -107,9 +108,9 @@ func (l *loading) loadArrivals() {
 }
 
 func (l *loading) loadQuestions() {
-	see := func(w *write) func(row) error {
-		return func(r row) error {
-			q, err := scanQuestion(r)
+	see := func(w *write) func(reading.Scan) error {
+		return func(scan reading.Scan) error {
+			q, err := reading.ScanQuestion(scan)
 			if err != nil {
 				return err
 			}
@@ -121,7 +122,7 @@ func (l *loading) loadQuestions() {
 		}
 	}
 	if asked := union(l.group, func(n *state.Needs) []string { return n.Asked }); len(asked) > 0 {
-		l.read(func(r row) error { return see(nil)(r) }, lockAsked, asked)
+		l.read(func(scan reading.Scan) error { return see(nil)(scan) }, lockAsked, asked)
 	}
 	for _, m := range l.group {
 		n := m.write.needs
@@ -144,11 +145,11 @@ func (l *loading) loadQuestions() {
 
 func (l *loading) loadRows(shared bool) {
 	if ids := union(l.group, func(n *state.Needs) []int64 { return n.Rows }); len(ids) > 0 {
-		l.read(func(r row) error {
+		l.read(func(scan reading.Scan) error {
 			var id int64
 			var d state.Delivery
-			err := r.Scan(&id, &d.State, &d.Message, stamp{&d.NotBefore}, &d.Attempts, &d.Unconfirmed, stamp{&d.Doubt},
-				&d.Problem, stamp{&d.Finished})
+			err := scan(&id, &d.State, &d.Message, reading.Stamp{To: &d.NotBefore}, &d.Attempts, &d.Unconfirmed, reading.Stamp{To: &d.Doubt},
+				&d.Problem, reading.Stamp{To: &d.Finished})
 			if err == nil {
 				l.owner[rowKey(id)].world.Rows[id] = d
 			}
@@ -156,10 +157,10 @@ func (l *loading) loadRows(shared bool) {
 		}, lockRows, ids)
 	}
 	if keys := union(l.group, func(n *state.Needs) []string { return n.Keys }); len(keys) > 0 {
-		l.read(func(r row) error {
+		l.read(func(scan reading.Scan) error {
 			var key string
 			var id int64
-			err := r.Scan(&key, &id)
+			err := scan(&key, &id)
 			if err == nil {
 				l.owner[nameKey(key)].world.Keys[key] = id
 			}
@@ -181,8 +182,8 @@ func (l *loading) loadFacts() {
 	if len(keys) == 0 {
 		return
 	}
-	l.read(func(r row) error {
-		f, err := scanFact(r)
+	l.read(func(scan reading.Scan) error {
+		f, err := reading.ScanFact(scan)
 		if err == nil {
 			key := state.FactKey{Bucket: f.Bucket, Key: f.Key}
 			l.owner[key].world.Facts[key] = f
@@ -205,18 +206,18 @@ func (l *loading) loadAccounts() {
 				columns[i] = append(columns[i], text)
 			}
 		}
-		l.read(func(r row) error {
+		l.read(func(scan reading.Scan) error {
 			var a state.Account
 			var balance state.Balance
-			err := r.Scan(&a.Scope, &a.Unit, &a.Window, &balance.Taken, &balance.Held)
+			err := scan(&a.Scope, &a.Unit, &a.Window, &balance.Taken, &balance.Held)
 			w.world.Accounts[a] = balance
 			return err
 		}, lockBalances, n.Holder, columns[0], columns[1], columns[2])
 	}
 	if charged := union(l.group, func(n *state.Needs) []string { return n.Charged }); len(charged) > 0 {
-		l.read(func(r row) error {
+		l.read(func(scan reading.Scan) error {
 			var key string
-			err := r.Scan(&key)
+			err := scan(&key)
 			if err == nil {
 				l.owner[chargeKey(key)].world.Charged[key] = true
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/state"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // The queries of a move. Those that list keys take the bounds of the keys of the channel and bot last.
@@ -122,8 +123,8 @@ func (m *mover) texts(query string, args ...any) ([]string, error) {
 		return nil, err
 	}
 	var all []string
-	err = eachRow(rows, func(r row) error {
-		value, err := text[string](r)
+	err = eachRow(rows, func(scan reading.Scan) error {
+		value, err := text[string](scan)
 		all = append(all, value)
 		return err
 	})
@@ -162,8 +163,8 @@ func (m *mover) lanes() error {
 	if err != nil {
 		return err
 	}
-	if err := eachRow(rows, func(r row) error {
-		k, err := scanKnown(r)
+	if err := eachRow(rows, func(scan reading.Scan) error {
+		k, err := scanKnown(scan)
 		locked[k.lane.Session] = k
 		return err
 	}); err != nil {
@@ -200,19 +201,19 @@ func (m *mover) lane(from, to bot.Lane, met bool) error {
 			return err
 		}
 	}
-	return m.exec(insertLane, append(laneValues(&merged.Lane), newVersion())...)
+	return m.exec(insertLane, append(reading.LaneValues(&merged.Lane), newVersion())...)
 }
 
 // end ends the turn of a lane whose session is merged into one with another turn: only one can continue.
 func (m *mover) end(merged *state.Merged) error {
-	body, err := encodeEntry(merged.End)
+	body, err := reading.EncodeEntry(merged.End)
 	if err != nil {
 		return err
 	}
-	if err := m.exec(withdrawAll, nanos(m.now), merged.Ended.Session); err != nil {
+	if err := m.exec(withdrawAll, reading.Nanos(m.now), merged.Ended.Session); err != nil {
 		return err
 	}
-	if err := m.exec(endArrival, nanos(m.now), merged.Ended.Arrival); err != nil {
+	if err := m.exec(endArrival, reading.Nanos(m.now), merged.Ended.Arrival); err != nil {
 		return err
 	}
 	return m.exec(insertEntries, merged.Ended.Session, []int64{merged.End.N}, []bool{false}, [][]byte{body})

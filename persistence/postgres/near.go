@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/knn"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // With the extension pgvector, the server compares vectors. Column near of vector_entry repeats column vector in the
@@ -201,10 +202,10 @@ func (e Entries) nearest(
 	ctx context.Context, kind knn.Kind, scope string, query []float32, limit int, see func(id int64, score float32),
 ) (ok bool, err error) {
 	ok = true
-	err = e.store.each(ctx, func(r row) error {
+	err = e.store.EachRow(ctx, func(scan reading.Scan) error {
 		var id int64
 		var score float64
-		if err := r.Scan(&id, &score); err != nil {
+		if err := scan(&id, &score); err != nil {
 			return err
 		}
 		if id == 0 {
@@ -226,8 +227,8 @@ func (e Entries) approach(ctx context.Context, kind knn.Kind, scope string, most
 		before := len(b.statements)
 		var id int64
 		var data []byte
-		err := e.store.each(ctx, func(r row) error {
-			if err := r.Scan(&id, &data); err != nil {
+		err := e.store.EachRow(ctx, func(scan reading.Scan) error {
+			if err := scan(&id, &data); err != nil {
 				return err
 			}
 			numbers := asNumbers(data)

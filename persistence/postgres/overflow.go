@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/zephbot/zephbot/persistence/reading"
 	"github.com/zephbot/zephbot/tools/overflow"
 )
 
@@ -28,7 +29,7 @@ func (s *Store) Save(ctx context.Context, item overflow.Item) error {
 	b.do(lockNames, "output/"+item.Session+"/"+item.Turn+"/"+item.Call)
 	b.do(replaceOverflow, item.Session, item.Turn, item.Call)
 	b.do(insertOverflow, item.ID, item.Session, item.Turn, item.Call, item.Tool, string(item.Source), len(item.Text),
-		nanos(item.Created), nanos(item.Expires), []byte(item.Text))
+		reading.Nanos(item.Created), reading.Nanos(item.Expires), []byte(item.Text))
 	if err := s.maintain(ctx, b); err != nil {
 		return fmt.Errorf("store output of call %s: %w", item.Call, err)
 	}
@@ -39,10 +40,10 @@ func (s *Store) Save(ctx context.Context, item overflow.Item) error {
 func (s *Store) Load(ctx context.Context, session, id string, now time.Time) (overflow.Item, error) {
 	item := overflow.Item{ID: id, Session: session}
 	var text []byte
-	found, err := one(ctx, &s.reader, func(r row) error {
-		return r.Scan(&item.Turn, &item.Call, &item.Tool, &item.Source, stamp{&item.Created},
-			stamp{&item.Expires}, &text)
-	}, overflowQuery, id, session, nanos(now))
+	found, err := reading.One(ctx, &s.reader, func(scan reading.Scan) error {
+		return scan(&item.Turn, &item.Call, &item.Tool, &item.Source, reading.Stamp{To: &item.Created},
+			reading.Stamp{To: &item.Expires}, &text)
+	}, overflowQuery, id, session, reading.Nanos(now))
 	if err != nil {
 		return overflow.Item{}, s.problem("read output", err)
 	}

@@ -102,6 +102,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		pool: pool, where: place(pool.Config()), watch: options.Hooks.Statement,
 		patience: options.Patience, clock: &offset{now: options.Now}, process: options.Owner,
 	}
+	s.start()
 	s.see = s.memory.learn
 	if err := s.prepare(ctx); err != nil {
 		pool.Close()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 const (
@@ -48,9 +49,9 @@ type asked struct {
 	anew             []byte // when its conversation was cleared (RFC 3339); none = never
 }
 
-func scanAsked(r row) (asked, error) {
+func scanAsked(scan reading.Scan) (asked, error) {
 	var a asked
-	return a, r.Scan(&a.n, &a.state, &a.scope, stamp{&a.created}, stamp{&a.decided}, &a.goesOn, &a.anew)
+	return a, scan(&a.n, &a.state, &a.scope, reading.Stamp{To: &a.created}, reading.Stamp{To: &a.decided}, &a.goesOn, &a.anew)
 }
 
 // needed reports whether a question is open, was decided after a time, belongs to a turn that continues, or approved
@@ -69,7 +70,7 @@ func (a *asked) needed(until time.Time) bool {
 // pruneQuestions deletes questions that were decided long ago and are not needed.
 func (s *Store) pruneQuestions(ctx context.Context, until time.Time, count *int64) error {
 	for after := int64(0); ; {
-		found, err := list(ctx, &s.reader, scanAsked, nextQuestions, after, int64(sweepBatch), bot.ResetBucket)
+		found, err := reading.List(ctx, &s.reader, scanAsked, nextQuestions, after, int64(sweepBatch), bot.ResetBucket)
 		if err != nil {
 			return s.problem("list questions", err)
 		}
@@ -105,16 +106,16 @@ type alone struct {
 	version int64
 }
 
-func scanAlone(r row) (alone, error) {
+func scanAlone(scan reading.Scan) (alone, error) {
 	var a alone
-	return a, r.Scan(&a.session, &a.n, document{&a.reset}, &a.version)
+	return a, scan(&a.session, &a.n, reading.Document{To: &a.reset}, &a.version)
 }
 
 // pruneLanes deletes the lanes of conversations that were cleared long ago and have had no message since. A
 // conversation that begins with a summary is not empty.
 func (s *Store) pruneLanes(ctx context.Context, until time.Time, count *int64) error {
 	for at := (alone{}); ; {
-		found, err := list(ctx, &s.reader, scanAlone, aloneQuery, at.session, at.n, int64(sweepBatch))
+		found, err := reading.List(ctx, &s.reader, scanAlone, aloneQuery, at.session, at.n, int64(sweepBatch))
 		if err != nil {
 			return s.problem("list lanes", err)
 		}

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -10,15 +9,16 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/state"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
-const laneQuery = `SELECT ` + laneColumns + `, version FROM lane WHERE session = $1`
+const laneQuery = `SELECT ` + reading.LaneColumns + `, version FROM lane WHERE session = $1`
 
 // Lane implements bot.Reader.
 func (r *reader) Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error) {
 	k := known{lane: state.Idle(session)}
-	_, err := one(ctx, r, func(row row) (err error) {
-		k, err = scanKnown(row)
+	_, err := reading.One(ctx, r, func(scan reading.Scan) (err error) {
+		k, err = scanKnown(scan)
 		return err
 	}, laneQuery, session)
 	if err != nil {
@@ -34,13 +34,6 @@ func (r *reader) Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, er
 func (r *reader) local(lane bot.Lane) bot.Lane {
 	lane.Until = r.clock.local(lane.Until)
 	return lane
-}
-
-// scanLane reads laneColumns, by the clock of this process.
-func (r *reader) scanLane(row row) (bot.Lane, error) {
-	var lane bot.Lane
-	err := row.Scan(laneDests(&lane)...)
-	return r.local(lane), err
 }
 
 // readyQuery takes the channel, the bot, the current time by the clock of the database and by that of the caller, and a
@@ -67,46 +60,26 @@ SELECT session FROM (
 
 // Ready implements bot.Reader.
 func (r *reader) Ready(ctx context.Context, channel, botID string, now time.Time, limit int) ([]bot.SessionKey, error) {
-	sessions, err := list(ctx, r, text[bot.SessionKey], readyQuery,
-		channel, botID, nanos(r.clock.stored(now)), nanos(now), atMost(limit))
+	sessions, err := reading.List(ctx, r, text[bot.SessionKey], readyQuery,
+		channel, botID, reading.Nanos(r.clock.stored(now)), reading.Nanos(now), reading.AtMost(limit))
 	return sessions, r.problem("list ready sessions", err)
 }
 
 // text reads a row of one text column.
-func text[K ~string](row row) (K, error) {
+func text[K ~string](scan reading.Scan) (K, error) {
 	var value string
-	err := row.Scan(&value)
+	err := scan(&value)
 	return K(value), err
 }
 
 const stopsQuery = `SELECT session, turn FROM lane WHERE owner <> '' AND owner = $1 AND turn <> '' AND stop = turn ` +
 	`ORDER BY session`
 
-// Stops implements bot.Reader.
-func (r *reader) Stops(ctx context.Context, owner string) ([]bot.Stop, error) {
-	stops, err := list(ctx, r, func(row row) (s bot.Stop, err error) {
-		return s, row.Scan((*string)(&s.Session), &s.Turn)
-	}, stopsQuery, owner)
-	return stops, r.problem("list turns to stop", err)
-}
-
-const nextQuery = `SELECT ` + arrivalColumns + ` FROM inbox
+const nextQuery = `SELECT ` + reading.ArrivalColumns + ` FROM inbox
 WHERE state = 'waiting' AND NOT express AND session <> '' AND session = $1 ORDER BY seq LIMIT $2`
 
-// Next implements bot.Reader.
-func (r *reader) Next(ctx context.Context, session bot.SessionKey, limit int) ([]bot.Arrival, error) {
-	arrivals, err := list(ctx, r, scanArrival, nextQuery, session, atMost(limit))
-	return arrivals, r.problem("list waiting arrivals", err)
-}
-
-const expressQuery = `SELECT ` + arrivalColumns + ` FROM inbox
+const expressQuery = `SELECT ` + reading.ArrivalColumns + ` FROM inbox
 WHERE state = 'waiting' AND (express OR session = '') AND channel = $1 AND bot = $2 ORDER BY seq LIMIT $3`
-
-// Express implements bot.Reader.
-func (r *reader) Express(ctx context.Context, channel, botID string, limit int) ([]bot.Arrival, error) {
-	arrivals, err := list(ctx, r, scanArrival, expressQuery, channel, botID, atMost(limit))
-	return arrivals, r.problem("list express arrivals", err)
-}
 
 const queuedQuery = `SELECT seq, session, at FROM inbox
 WHERE state = 'waiting' AND NOT express AND session <> '' AND session >= $1 AND session < $2 ORDER BY seq`
@@ -114,8 +87,8 @@ WHERE state = 'waiting' AND NOT express AND session <> '' AND session >= $1 AND 
 // Tickets implements bot.Reader.
 func (r *reader) Tickets(ctx context.Context, scope string) ([]bot.Ticket, error) {
 	low, high := scopeRange(scope)
-	tickets, err := list(ctx, r, func(row row) (t bot.Ticket, err error) {
-		return t, row.Scan(&t.Seq, (*string)(&t.Session), stamp{&t.At})
+	tickets, err := reading.List(ctx, r, func(scan reading.Scan) (t bot.Ticket, err error) {
+		return t, scan(&t.Seq, (*string)(&t.Session), reading.Stamp{To: &t.At})
 	}, queuedQuery, low, high)
 	return tickets, r.problem("list waiting work", err)
 }
@@ -127,24 +100,21 @@ func scopeRange(scope string) (low, high string) {
 	return string(from), strings.ReplaceAll(string(until), "\x00", "\x01")
 }
 
-const busyQuery = `SELECT ` + laneColumns + ` FROM lane WHERE session >= $1 AND session < $2 AND turn <> ''
+const busyQuery = `SELECT ` + reading.LaneColumns + ` FROM lane WHERE session >= $1 AND session < $2 AND turn <> ''
 	ORDER BY session`
 
 // Busy implements bot.Reader.
 func (r *reader) Busy(ctx context.Context, chat string) ([]bot.Lane, error) {
 	low, high := scopeRange(chat)
-	lanes, err := list(ctx, r, r.scanLane, busyQuery, low, high)
+	lanes, err := reading.List(ctx, r, reading.ScanLane, busyQuery, low, high)
+	for i := range lanes {
+		lanes[i] = r.local(lanes[i])
+	}
 	return lanes, r.problem("list turns of a chat", err)
 }
 
 const journalQuery = `SELECT n, body FROM journal WHERE session = $1 AND n > $2
 AND n >= (SELECT COALESCE(MAX(n), 0) FROM journal WHERE session = $1 AND reset) ORDER BY n`
-
-// Journal implements bot.Reader.
-func (r *reader) Journal(ctx context.Context, session bot.SessionKey, after int64) ([]journal.Entry, error) {
-	entries, err := list(ctx, r, scanEntry, journalQuery, session, after)
-	return entries, r.problem("read journal", err)
-}
 
 // The size of one read from the end of a journal, all of which the server sends. One is usually enough.
 const (
@@ -168,16 +138,16 @@ func (r *reader) Tail(ctx context.Context, session bot.SessionKey, room int) (jo
 	most := int64(room) + tailExtra
 	for before, more := int64(math.MaxInt64), true; more; {
 		rows, bytes := 0, int64(0)
-		err := r.each(ctx, func(row row) error {
+		err := r.EachRow(ctx, func(scan reading.Scan) error {
 			var entry journal.Entry
 			var n int64
-			if err := row.Scan(&n, document{&entry}, &bytes); err != nil {
+			if err := scan(&n, reading.Document{To: &entry}, &bytes); err != nil {
 				return err
 			}
 			entry.N = n
 			rows, before = rows+1, n
 			if more = back.Take(entry); !more {
-				return errStop
+				return reading.ErrStop
 			}
 			return nil
 		}, tailQuery, session, before, int64(tailRows), most)
@@ -191,8 +161,8 @@ func (r *reader) Tail(ctx context.Context, session bot.SessionKey, room int) (jo
 		return tail, nil
 	}
 	var summary journal.Entry
-	found, err := one(ctx, r, func(row row) (err error) {
-		summary, err = scanEntry(row)
+	found, err := reading.One(ctx, r, func(scan reading.Scan) (err error) {
+		summary, err = reading.ScanEntry(scan)
 		return err
 	}, entryQuery, session, back.Wants())
 	if err == nil && found {
@@ -218,33 +188,21 @@ AND (target.id IS NULL OR (target.state <> 'pending' AND target.state <> 'sendin
 
 // Due implements bot.Reader.
 func (r *reader) Due(ctx context.Context, channel, botID string, now time.Time, limit int) ([]bot.Row, error) {
-	query, args := dueQuery, []any{channel, botID, nanos(now), atMost(limit)}
+	query, args := dueQuery, []any{channel, botID, reading.Nanos(now), reading.AtMost(limit)}
 	if r.process != "" {
 		query, args = dueOwn, append(args, r.process)
 	}
-	rows, err := list(ctx, r, scanRow, query, args...)
+	rows, err := reading.List(ctx, r, reading.ScanRow, query, args...)
 	return rows, r.problem("list due rows", err)
 }
 
-const rowQuery = `SELECT ` + rowColumns + ` FROM outbox WHERE id = $1`
-
-// Row implements bot.Reader.
-func (r *reader) Row(ctx context.Context, id int64) (bot.Row, error) {
-	rows, err := list(ctx, r, scanRow, rowQuery, id)
-	if err != nil {
-		return bot.Row{}, r.problem("read row", err)
-	}
-	if len(rows) == 0 {
-		return bot.Row{}, fmt.Errorf("row %d: %w", id, bot.ErrNotFound)
-	}
-	return rows[0], nil
-}
+const rowQuery = `SELECT id, ` + reading.RowColumns + ` FROM outbox WHERE id = $1`
 
 const (
 	// stateQuery lists rows in one of the open states.
-	stateQuery = `SELECT ` + rowColumns + ` FROM outbox
+	stateQuery = `SELECT id, ` + reading.RowColumns + ` FROM outbox
 	WHERE channel = $1 AND bot = $2 AND state = $3 AND state IN ('pending', 'sending', 'unknown') ORDER BY id`
-	sendingOwn = `SELECT ` + rowColumns + ` FROM outbox WHERE channel = $1 AND bot = $2 AND owner = $3
+	sendingOwn = `SELECT id, ` + reading.RowColumns + ` FROM outbox WHERE channel = $1 AND bot = $2 AND owner = $3
 		AND state = 'sending' ORDER BY id`
 )
 
@@ -254,13 +212,13 @@ func (r *reader) Stranded(ctx context.Context, channel, botID string) ([]bot.Row
 	if r.process != "" {
 		query, args = sendingOwn, []any{channel, botID, r.process}
 	}
-	rows, err := list(ctx, r, scanRow, query, args...)
+	rows, err := reading.List(ctx, r, reading.ScanRow, query, args...)
 	return rows, r.problem("list stranded rows", err)
 }
 
 // Lost implements bot.Reader.
 func (r *reader) Lost(ctx context.Context, channel, botID string) ([]bot.Row, error) {
-	rows, err := list(ctx, r, scanRow, stateQuery, channel, botID, string(bot.Unknown))
+	rows, err := reading.List(ctx, r, reading.ScanRow, stateQuery, channel, botID, string(bot.Unknown))
 	return rows, r.problem("list lost rows", err)
 }
 
@@ -270,34 +228,8 @@ const (
 		OR expires > $3) ORDER BY key`
 )
 
-// Fact implements bot.Facts.
-func (r *reader) Fact(ctx context.Context, bucket, key string, now time.Time) (string, error) {
-	var value []byte
-	_, err := one(ctx, r, func(row row) error { return row.Scan(&value) }, factQuery, bucket, key, nanos(now))
-	return string(value), r.problem("read fact", err)
-}
-
-// FactsOf implements bot.Facts.
-func (r *reader) FactsOf(ctx context.Context, bucket, prefix string, now time.Time) ([]bot.Fact, error) {
-	var facts []bot.Fact
-	err := r.each(ctx, func(row row) error {
-		f, err := scanFact(row)
-		if err != nil {
-			return err
-		}
-		if !strings.HasPrefix(f.Key, prefix) {
-			return errStop // the keys with the prefix are adjacent
-		}
-		facts = append(facts, f)
-		return nil
-	}, factsQuery, bucket, prefix, nanos(now))
-	return facts, r.problem("list facts", err)
-}
-
-func scanFact(row row) (bot.Fact, error) {
-	var f bot.Fact
-	var value []byte
-	err := row.Scan(&f.Bucket, &f.Key, &value, stamp{&f.Expires})
-	f.Value = string(value)
-	return f, err
+// scanKnown reads reading.LaneColumns and the version.
+func scanKnown(scan reading.Scan) (known, error) {
+	var k known
+	return k, scan(append(reading.LaneDests(&k.lane), &k.version)...)
 }

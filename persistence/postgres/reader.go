@@ -4,18 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // reader runs queries. Each query sees everything that was committed before it began. Because a query changes nothing,
 // it is retried while the server is down.
 type reader struct {
+	reading.Reader
 	pool     *pgxpool.Pool
 	where    string // the server and database, for messages
 	watch    func(query string)
@@ -25,8 +28,10 @@ type reader struct {
 	process  string      // whose outbox rows are read; "" = those of all processes
 }
 
-// errStop ends the reading of an answer early.
-var errStop = errors.New("stop")
+// start makes the reader usable where it is: it must not be copied afterwards.
+func (r *reader) start() {
+	r.Reader = reading.Reader{Run: r, Queries: inspecting, Wrap: r.problem, Lane: r.local}
+}
 
 // Reader reads a database that another process may be writing. The caller must close it.
 type Reader struct{ reader }
@@ -39,6 +44,7 @@ func OpenReader(ctx context.Context, url string) (*Reader, error) {
 		return nil, err
 	}
 	r := &Reader{reader{pool: pool, where: place(pool.Config()), patience: patience, clock: &offset{now: time.Now}}}
+	r.start()
 	if err := errors.Join(r.current(ctx), r.clock.look(ctx, &r.reader)); err != nil {
 		pool.Close()
 		return nil, err
@@ -82,16 +88,15 @@ func (r *reader) told(query string) {
 	}
 }
 
-// each calls see for every row of a query; errStop ends it early. It retries from the beginning if the connection is
-// lost before the first row.
-func (r *reader) each(ctx context.Context, see func(row) error, query string, args ...any) error {
+// EachRow implements reading.Runner. It retries from the beginning if the connection is lost before the first row.
+func (r *reader) EachRow(ctx context.Context, see func(reading.Scan) error, query string, args ...any) error {
 	r.told(query)
 	wait := newPause(r.patience)
 	for {
 		began := false
-		err := r.once(ctx, func(row row) error {
+		err := r.once(ctx, func(scan reading.Scan) error {
 			began = true
-			return see(row)
+			return see(scan)
 		}, query, args)
 		if err == nil || began || !passing(err) || !wait.next(ctx) {
 			return err
@@ -108,7 +113,7 @@ func passing(err error) bool {
 	return false
 }
 
-func (r *reader) once(ctx context.Context, see func(row) error, query string, args []any) error {
+func (r *reader) once(ctx context.Context, see func(reading.Scan) error, query string, args []any) error {
 	ctx, cancel := context.WithTimeout(ctx, answering)
 	defer cancel()
 	rows, err := r.pool.Query(ctx, query, cleaned(args)...)
@@ -119,11 +124,12 @@ func (r *reader) once(ctx context.Context, see func(row) error, query string, ar
 }
 
 // eachRow calls see for the rows of an answer and closes it.
-func eachRow(rows pgx.Rows, see func(row) error) error {
+func eachRow(rows pgx.Rows, see func(reading.Scan) error) error {
 	defer rows.Close()
+	scan := rows.Scan
 	for rows.Next() {
-		if err := see(rows); err != nil {
-			if errors.Is(err, errStop) {
+		if err := see(scan); err != nil {
+			if errors.Is(err, reading.ErrStop) {
 				return nil
 			}
 			return err
@@ -131,6 +137,17 @@ func eachRow(rows pgx.Rows, see func(row) error) error {
 	}
 	rows.Close()
 	return rows.Err()
+}
+
+// clean replaces what PostgreSQL does not accept in a text, NUL and invalid UTF-8, by U+FFFD.
+func clean(text string) string {
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "\uFFFD")
+	}
+	if strings.Contains(text, "\x00") {
+		text = strings.ReplaceAll(text, "\x00", "\uFFFD")
+	}
+	return text
 }
 
 // cleaned replaces texts among arguments that PostgreSQL does not accept.
@@ -158,46 +175,12 @@ func cleaned(args []any) []any {
 	return args
 }
 
-// one reads the only row of a query; found is false if there is none.
-func one(ctx context.Context, r *reader, see func(row) error, query string, args ...any) (found bool, err error) {
-	err = r.each(ctx, func(row row) error {
-		if err := see(row); err != nil {
-			return err
-		}
-		found = true
-		return errStop
-	}, query, args...)
-	return found, err
-}
-
-// list reads all rows of a query.
-func list[T any](ctx context.Context, r *reader, read func(row) (T, error), query string, args ...any) ([]T, error) {
-	var all []T
-	err := r.each(ctx, func(row row) error {
-		value, err := read(row)
-		all = append(all, value)
-		return err
-	}, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
-}
-
 // problem wraps the error of a read.
 func (r *reader) problem(what string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", what, unavailable(r.where, "read", err))
-}
-
-// atMost is the value for LIMIT: no limit for 0 or less.
-func atMost(limit int) int64 {
-	if limit <= 0 {
-		return math.MaxInt64
-	}
-	return int64(limit)
 }
 
 // pause waits between attempts, longer each time, until patience is over.

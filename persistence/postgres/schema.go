@@ -5,6 +5,7 @@ import (
 	"io/fs"
 
 	"github.com/zephbot/zephbot/persistence/keeping"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 const (
@@ -48,12 +49,12 @@ func within(ctx context.Context, url string, readOnly bool, then func(*reader) e
 // schema compares the database with the migrations of this program.
 func (r *reader) schema(ctx context.Context) (keeping.Schema, error) {
 	var there bool
-	if _, err := one(ctx, r, func(row row) error { return row.Scan(&there) }, hasVersions); err != nil {
+	if _, err := reading.One(ctx, r, func(scan reading.Scan) error { return scan(&there) }, hasVersions); err != nil {
 		return keeping.Schema{}, r.problem("read schema version", err)
 	}
 	var found int64
 	if there {
-		if _, err := one(ctx, r, func(row row) error { return row.Scan(&found) }, versionQuery); err != nil {
+		if _, err := reading.One(ctx, r, func(scan reading.Scan) error { return scan(&found) }, versionQuery); err != nil {
 			return keeping.Schema{}, r.problem("read schema version", err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // The process that sends the rows of a chat.
@@ -40,10 +41,10 @@ func (l *loading) loadSenders() {
 	if len(chats) == 0 {
 		return
 	}
-	l.read(func(r row) error {
+	l.read(func(scan reading.Scan) error {
 		var p bot.Place
 		var owner string
-		err := r.Scan(append(chatDests(&p), &owner)...)
+		err := scan(append(chatDests(&p), &owner)...)
 		for _, w := range writes[p.ChatKey()] {
 			w.world.Senders[p.ChatKey()] = owner
 		}
@@ -63,3 +64,8 @@ func (w *write) keepSenders() {
 		}
 	}
 }
+
+// chatValues returns the columns that identify a chat.
+func chatValues(p *bot.Place) []any { return []any{p.Channel, p.Bot, p.Surface, p.Chat} }
+
+func chatDests(p *bot.Place) []any { return []any{&p.Channel, &p.Bot, &p.Surface, &p.Chat} }

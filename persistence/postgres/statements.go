@@ -1,5 +1,7 @@
 package postgres
 
+import "github.com/zephbot/zephbot/persistence/reading"
+
 // The statements of a Change. Each that relies on an assumption calls must. A $n that can be provisional is looked up.
 const (
 	makeApplied = `INSERT INTO applied (change, made, at) VALUES ($1, true,
@@ -27,20 +29,20 @@ const (
 
 	// insertLane starts with a version that no earlier lane of this session can have had, because a deleted one may
 	// still be remembered.
-	insertLane = `INSERT INTO lane (` + laneColumns + `, version)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, ` +
-		arrivalNumber13 + `, $14, $15, $16, $17, $18, ` + rowNumber19 + `, $20, $21, $22, $23)`
+	insertLane = `INSERT INTO lane (` + reading.LaneColumns + `, version)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, ` +
+		arrivalNumber14 + `, $15, $16, $17, $18, $19, ` + rowNumber20 + `, $21, $22, $23)`
 	updateLane = `WITH w AS (UPDATE lane
-		SET channel = $2, bot = $3, surface = $4, chat = $5, thread = $6, grp = $7, state = $8, fence = $9, owner = $10,
-	until = $11, turn = $12, arrival = ` + arrivalNumber13 + `, since = $14, not_before = $15, failing = $16,
-	stop = $17, last = $18,
-	live = ` + rowNumber19 + `, notice = $20, caller = $21, workspace = $22, version = version + 1 WHERE session = $1
+		SET channel = $2, bot = $3, surface = $4, chat = $5, thread = $6, grp = $7, workspace = $8, state = $9,
+	fence = $10, owner = $11, until = $12, turn = $13, arrival = ` + arrivalNumber14 + `, since = $15, not_before = $16,
+	failing = $17, stop = $18, last = $19,
+	live = ` + rowNumber20 + `, notice = $21, caller = $22, version = version + 1 WHERE session = $1
 	AND version = $23 RETURNING 1)
 	SELECT must(EXISTS (SELECT 1 FROM w), 'ZB001', 'a lane was written')`
-	arrivalNumber13 = `CASE WHEN $13::bigint <= -1099511627776
-		THEN current_setting('zephbot.arrival' || (-1099511627776 - $13))::bigint ELSE $13 END`
-	rowNumber19 = `CASE WHEN $19::bigint <= -1099511627776
-		THEN current_setting('zephbot.row' || (-1099511627776 - $19))::bigint ELSE $19 END`
+	arrivalNumber14 = `CASE WHEN $14::bigint <= -1099511627776
+		THEN current_setting('zephbot.arrival' || (-1099511627776 - $14))::bigint ELSE $14 END`
+	rowNumber20 = `CASE WHEN $20::bigint <= -1099511627776
+		THEN current_setting('zephbot.row' || (-1099511627776 - $20))::bigint ELSE $20 END`
 	keepLane = `WITH w AS (SELECT 1 FROM lane WHERE session = $1 AND version = $2 FOR SHARE)
 	SELECT must(EXISTS (SELECT 1 FROM w), 'ZB001', 'a lane was written')`
 	noLane = `SELECT must(NOT EXISTS (SELECT 1 FROM lane WHERE session = $1), 'ZB001', 'a lane was made')`
@@ -60,7 +62,7 @@ const (
 	insertEntries = `INSERT INTO journal (session, n, reset, body) SELECT $1, n, reset, body
 		FROM unnest($2::bigint[], $3::boolean[], $4::bytea[]) AS e (n, reset, body)`
 
-	insertQuestion = `INSERT INTO approval (` + approvalColumns + `)
+	insertQuestion = `INSERT INTO approval (` + reading.ApprovalColumns + `)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
 	$18, $19, $20, $21, $22, $23, $24, ` + rowNumber25 + `)`
 	rowNumber25 = `CASE WHEN $25::bigint <= -1099511627776

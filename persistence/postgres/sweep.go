@@ -7,6 +7,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/persistence/keeping"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // How long data is kept, as in the SQLite store.
@@ -77,20 +78,20 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, keep keeping.Retention
 		contents = min(contents, keep.Outbox)
 	}
 	tasks := []sweepTask{
-		{"bodies of arrivals", &swept.Bodies, sweepBatch, forgetBodies, nanos(now.Add(-rawKept))},
-		{"arrivals", &swept.Arrivals, sweepBatch, deleteArrivals, nanos(now.Add(-arrivalKept))},
-		{"contents of rows", &swept.Contents, sweepBatch, forgetContents, nanos(now.Add(-contents))},
-		{"facts", &swept.Facts, sweepBatch, deleteFacts, nanos(now)},
-		{"outputs", &swept.Outputs, largeBatch, deleteOutputs, nanos(now)},
+		{"bodies of arrivals", &swept.Bodies, sweepBatch, forgetBodies, reading.Nanos(now.Add(-rawKept))},
+		{"arrivals", &swept.Arrivals, sweepBatch, deleteArrivals, reading.Nanos(now.Add(-arrivalKept))},
+		{"contents of rows", &swept.Contents, sweepBatch, forgetContents, reading.Nanos(now.Add(-contents))},
+		{"facts", &swept.Facts, sweepBatch, deleteFacts, reading.Nanos(now)},
+		{"outputs", &swept.Outputs, largeBatch, deleteOutputs, reading.Nanos(now)},
 		{"charges", &swept.Charges, sweepBatch, sumCharges, now.Add(-chargeKept).UTC().Format(time.DateOnly)},
 		{
 			"sums of charges", &swept.Sums, sweepBatch, deleteSums,
 			now.UTC().AddDate(0, 0, -usageKept).Format(time.DateOnly),
 		},
-		{"numbers of changes", &numbers, sweepBatch, deleteApplied, nanos(s.clock.stored(now).Add(-appliedKept))},
+		{"numbers of changes", &numbers, sweepBatch, deleteApplied, reading.Nanos(s.clock.stored(now).Add(-appliedKept))},
 	}
 	if keep.Outbox > 0 {
-		tasks = append(tasks, sweepTask{"rows", &swept.Rows, sweepBatch, deleteRows, nanos(now.Add(-keep.Outbox))})
+		tasks = append(tasks, sweepTask{"rows", &swept.Rows, sweepBatch, deleteRows, reading.Nanos(now.Add(-keep.Outbox))})
 	}
 	for _, task := range tasks {
 		if err := s.sweep(ctx, task); err != nil {
@@ -163,8 +164,8 @@ func (s *Store) eachReset(
 	var n int64
 	for {
 		var reset journal.Entry
-		find := func(r row) error { return r.Scan(&session, &n, document{&reset}) }
-		found, err := one(ctx, &s.reader, find, query, session, n)
+		find := func(scan reading.Scan) error { return scan(&session, &n, reading.Document{To: &reset}) }
+		found, err := reading.One(ctx, &s.reader, find, query, session, n)
 		if err != nil {
 			return s.problem("find resets", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/zephbot/zephbot/persistence/keeping"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 const (
@@ -29,7 +30,7 @@ type refKey struct {
 	blob    int64
 }
 
-func scanRef(r row) (key refKey, err error) { return key, r.Scan(&key.session, &key.blob) }
+func scanRef(scan reading.Scan) (key refKey, err error) { return key, scan(&key.session, &key.blob) }
 
 // sweepFiles deletes uploads that were never completed, files whose retention has expired, and files of conversations
 // that ended long ago.
@@ -58,7 +59,7 @@ func (s *Store) asideFiles(ctx context.Context, until time.Time, count *int64) e
 // dropFiles deletes the files listed by a query that takes a time, the size of a batch and further arguments.
 func (s *Store) dropFiles(ctx context.Context, count *int64, query string, until time.Time, more ...any) error {
 	for {
-		keys, err := list(ctx, &s.reader, scanRef, query, append([]any{nanos(until), int64(blobBatch)}, more...)...)
+		keys, err := reading.List(ctx, &s.reader, scanRef, query, append([]any{reading.Nanos(until), int64(blobBatch)}, more...)...)
 		if err != nil {
 			return s.problem("list files", err)
 		}
@@ -67,7 +68,7 @@ func (s *Store) dropFiles(ctx context.Context, count *int64, query string, until
 				if key.session == "" {
 					return dropBlob(ctx, tx, key.blob)
 				}
-				return dropRef(ctx, tx, key.session, key.blob, nanos(until))
+				return dropRef(ctx, tx, key.session, key.blob, reading.Nanos(until))
 			})
 			if err != nil {
 				return err

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/zephbot/zephbot/bot/privacy/table"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // The queries of this file are put together from what is known of tables (bot/privacy/table). They walk over whole
@@ -19,7 +20,7 @@ const tablesQuery = `SELECT tablename FROM pg_tables WHERE schemaname = current_
 
 // TableNames implements table.Reader.
 func (r *reader) TableNames(ctx context.Context) ([]string, error) {
-	names, err := list(ctx, r, func(row row) (name string, err error) { return name, row.Scan(&name) }, tablesQuery)
+	names, err := reading.List(ctx, r, func(scan reading.Scan) (name string, err error) { return name, scan(&name) }, tablesQuery)
 	return names, r.problem("list tables", err)
 }
 
@@ -31,23 +32,7 @@ func (r *reader) Mentions(
 	if err != nil {
 		return nil, err
 	}
-	columns := of.Columns()
-	found, err := list(ctx, r, func(row row) (table.Record, error) {
-		values, dests := make([][]byte, len(columns)), make([]any, len(columns))
-		for i := range values {
-			dests[i] = &values[i]
-		}
-		if err := row.Scan(dests...); err != nil {
-			return nil, err
-		}
-		record := table.Record{}
-		for i, c := range columns {
-			if values[i] != nil {
-				record[c.Name] = string(values[i])
-			}
-		}
-		return record, nil
-	}, query, args...)
+	found, err := reading.List(ctx, r, reading.ScanRecord(of.Columns()), query, args...)
 	return found, r.problem("search "+of.Name, err)
 }
 

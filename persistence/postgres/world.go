@@ -5,6 +5,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/state"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // guessed builds the world of a Change from memory. It returns false if too little is known, and the rows have to be
@@ -79,7 +80,7 @@ const (
 	commitWrite   = `COMMIT`
 	rollbackWrite = `ROLLBACK`
 
-	lockLanes = `SELECT ` + laneColumns + `, version FROM lane WHERE session = ANY($1::text[])
+	lockLanes = `SELECT ` + reading.LaneColumns + `, version FROM lane WHERE session = ANY($1::text[])
 		ORDER BY session FOR UPDATE`
 	anyQueued = `SELECT seq FROM inbox WHERE state = 'waiting' AND NOT express AND session <> '' AND session = $1
 		LIMIT 1`
@@ -88,10 +89,10 @@ const (
 	arrived = `SELECT inbox.channel, inbox.bot, inbox.id, inbox.seq FROM inbox
 		JOIN unnest($1::text[], $2::text[], $3::text[]) AS key (channel, bot, id)
 	ON inbox.channel = key.channel AND inbox.bot = key.bot AND inbox.id = key.id`
-	lockAsked = `SELECT n, ` + approvalColumns + ` FROM approval WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE`
-	lockOpen  = `SELECT n, ` + approvalColumns + ` FROM approval WHERE state = 'pending' AND session = $1
+	lockAsked = `SELECT n, ` + reading.ApprovalColumns + ` FROM approval WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE`
+	lockOpen  = `SELECT n, ` + reading.ApprovalColumns + ` FROM approval WHERE state = 'pending' AND session = $1
 		ORDER BY id FOR UPDATE`
-	named = `SELECT n, ` + approvalColumns + ` FROM approval WHERE state = 'pending' AND short = $1
+	named = `SELECT n, ` + reading.ApprovalColumns + ` FROM approval WHERE state = 'pending' AND short = $1
 	AND channel = $2 AND bot = $3 AND surface = $4 AND chat = $5`
 	lockRows = `SELECT id, state, message, not_before, attempts, unconfirmed, resent, problem, finished FROM outbox
 	WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE`

@@ -10,6 +10,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/state"
 	"github.com/zephbot/zephbot/persistence/keeping"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 const (
@@ -86,7 +87,7 @@ func (u *upload) appendPiece(ctx context.Context, q *queries, n int64, piece []b
 		return 0, err
 	}
 	if id = u.id; id == 0 {
-		if id, _, err = findNumber(ctx, q, insertBlob, toNanos(u.store.options.Now())); err != nil {
+		if id, _, err = findNumber(ctx, q, insertBlob, reading.Nanos(u.store.options.Now())); err != nil {
 			return 0, err
 		}
 	}
@@ -98,7 +99,7 @@ func (u *upload) appendPiece(ctx context.Context, q *queries, n int64, piece []b
 
 // referTo records that the session has the content.
 func (u *upload) referTo(ctx context.Context, q *queries, id int64) error {
-	return q.execOne(ctx, setRef, u.session, id, toNanos(u.store.options.Now()))
+	return q.execOne(ctx, setRef, u.session, id, reading.Nanos(u.store.options.Now()))
 }
 
 // Abandon implements keeping.Upload.
@@ -113,7 +114,7 @@ func (u *upload) Abandon(ctx context.Context) error {
 
 // findNumber reads the number that a query returns.
 func findNumber(ctx context.Context, q *queries, query string, args ...any) (n int64, found bool, err error) {
-	found, err = q.queryOne(ctx, func(scan scanner) error { return scan(&n) }, query, args...)
+	found, err = q.queryOne(ctx, func(scan reading.Scan) error { return scan(&n) }, query, args...)
 	return n, found, err
 }
 
@@ -156,7 +157,7 @@ func (s *Store) dropRef(ctx context.Context, q *queries, session string, id int6
 // Open implements blob.Store.
 func (r *reader) Open(ctx context.Context, session, hash string) (io.ReadCloser, error) {
 	ref, id := blob.Ref{Hash: hash}, int64(0)
-	found, err := r.q.queryOne(ctx, func(scan scanner) error { return scan(&id, &ref.Size) }, blobQuery, hash, session)
+	found, err := r.q.queryOne(ctx, func(scan reading.Scan) error { return scan(&id, &ref.Size) }, blobQuery, hash, session)
 	if err != nil {
 		return nil, r.wrapProblem("open file", err)
 	}
@@ -164,7 +165,7 @@ func (r *reader) Open(ctx context.Context, session, hash string) (io.ReadCloser,
 		return nil, fmt.Errorf("open file: %w", blob.ErrNotFound)
 	}
 	return keeping.Give(ref, func(n int64) (piece []byte, found bool, err error) {
-		found, err = r.q.queryOne(ctx, func(scan scanner) error { return scan(&piece) }, pieceQuery, id, n)
+		found, err = r.q.queryOne(ctx, func(scan reading.Scan) error { return scan(&piece) }, pieceQuery, id, n)
 		return piece, found, r.wrapProblem("read file", err)
 	}), nil
 }

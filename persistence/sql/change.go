@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/persistence/reading"
+
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/state"
 )
@@ -28,28 +29,21 @@ func prepareChange(change *bot.Change) (*prepared, error) {
 	p := &prepared{change: change, needs: state.NeedsOf(change)}
 	if change.Append != nil {
 		for i := range change.Append.Entries {
-			body, err := encodeEntry(change.Append.Entries[i])
+			body, err := reading.EncodeEntry(change.Append.Entries[i])
 			if err != nil {
 				return nil, err
 			}
-			p.entries = append(p.entries, body)
+			p.entries = append(p.entries, string(body))
 		}
 	}
 	for i := range change.Send {
-		content, err := encodeJSON(change.Send[i].Content)
+		content, err := reading.Encode(change.Send[i].Content)
 		if err != nil {
 			return nil, err
 		}
-		p.contents = append(p.contents, content)
+		p.contents = append(p.contents, string(content))
 	}
 	return p, nil
-}
-
-func encodeEntry(entry journal.Entry) (string, error) {
-	if !entry.At.IsZero() {
-		entry.At = entry.At.UTC()
-	}
-	return encodeJSON(entry)
 }
 
 // world is a state.World whose maps are reused: only the writer goroutine uses it.

@@ -12,6 +12,7 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // direct is a connection to the driver without the layer of database/sql. It is for one goroutine, and running
@@ -101,7 +102,7 @@ func (d *direct) runStatement(ctx context.Context, query string, args []any) (ch
 	return changed, nil
 }
 
-func (d *direct) queryRows(ctx context.Context, see func(scanner) error, query string, args []any) (err error) {
+func (d *direct) queryRows(ctx context.Context, see func(reading.Scan) error, query string, args []any) (err error) {
 	stmt, err := d.prepareOnce(query)
 	if err != nil {
 		return err
@@ -125,7 +126,7 @@ func (d *direct) queryRows(ctx context.Context, see func(scanner) error, query s
 			return err
 		}
 		if err := see(scan); err != nil {
-			if errors.Is(err, errStop) {
+			if errors.Is(err, reading.ErrStop) {
 				return nil
 			}
 			return err
@@ -184,6 +185,9 @@ func assignOne(dest any, value driver.Value) bool {
 			return true
 		case *int:
 			*d = int(v)
+			return true
+		case *bool:
+			*d = v != 0
 			return true
 		}
 	case string:

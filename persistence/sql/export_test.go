@@ -7,6 +7,8 @@ import (
 	"errors"
 
 	"github.com/pressly/goose/v3"
+
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // OnWriter runs a statement on the writer's connection, outside any transaction: for limits that only the connection
@@ -45,7 +47,7 @@ func (e told) runStatement(ctx context.Context, query string, args []any) (int64
 	return e.engine.runStatement(ctx, query, args)
 }
 
-func (e told) queryRows(ctx context.Context, see func(scanner) error, query string, args []any) error {
+func (e told) queryRows(ctx context.Context, see func(reading.Scan) error, query string, args []any) error {
 	e.tell(query, converted(args))
 	return e.engine.queryRows(ctx, see, query, args)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/zephbot/zephbot/persistence/reading"
 	"github.com/zephbot/zephbot/policy/reason"
 )
 
@@ -77,7 +78,7 @@ func (g *guard) readID(ctx context.Context, q *queries) error {
 	if err := q.execOne(ctx, nameDatabase, rand.Text()); err != nil {
 		return fmt.Errorf("name the database: %w", err)
 	}
-	if _, err := q.queryOne(ctx, func(scan scanner) error { return scan(&g.id) }, nameQuery); err != nil {
+	if _, err := q.queryOne(ctx, func(scan reading.Scan) error { return scan(&g.id) }, nameQuery); err != nil {
 		return fmt.Errorf("read the name of the database: %w", err)
 	}
 	return g.recountCommits(ctx, q)

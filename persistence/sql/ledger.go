@@ -7,6 +7,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/state"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 const (
@@ -57,7 +58,7 @@ func (t *step) loadAccounts(ctx context.Context) error {
 		return nil
 	}
 	for _, key := range t.needs.Charged {
-		found, err := t.q.queryOne(ctx, func(scan scanner) error { return scan(&key) }, chargedQuery, key)
+		found, err := t.q.queryOne(ctx, func(scan reading.Scan) error { return scan(&key) }, chargedQuery, key)
 		if err != nil {
 			return fmt.Errorf("find charge: %w", err)
 		}
@@ -77,11 +78,11 @@ func (m *memory) accountOf(ctx context.Context, q *queries, of state.Account) (*
 	}
 	a := &account{held: map[string]int64{}}
 	if _, err := q.queryOne(
-		ctx, func(scan scanner) error { return scan(&a.taken) }, takenQuery, string(days), of.Scope, of.Unit,
+		ctx, func(scan reading.Scan) error { return scan(&a.taken) }, takenQuery, string(days), of.Scope, of.Unit,
 	); err != nil {
 		return nil, fmt.Errorf("add charges up: %w", err)
 	}
-	err = q.queryEach(ctx, func(scan scanner) error {
+	err = q.EachRow(ctx, func(scan reading.Scan) error {
 		var holder string
 		var n int64
 		err := scan(&holder, &n)

@@ -6,15 +6,16 @@ import (
 	"slices"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 const (
 	// shortQuery searches open questions only: ofBot keeps the planner from using the index of all questions ever asked
 	// in the chat.
-	shortQuery = `SELECT n, ` + approvalColumns + ` FROM approval
+	shortQuery = `SELECT n, ` + reading.ApprovalColumns + ` FROM approval
 WHERE state = 'pending' AND short = ? AND ` + ofBot + ` AND surface = ? AND COALESCE(chat, '') = ?`
-	questionQuery  = `SELECT n, ` + approvalColumns + ` FROM approval WHERE id = ?`
-	questionsQuery = `SELECT n, ` + approvalColumns + ` FROM approval WHERE state = 'pending' AND session = ?
+	questionQuery  = `SELECT n, ` + reading.ApprovalColumns + ` FROM approval WHERE id = ?`
+	questionsQuery = `SELECT n, ` + reading.ApprovalColumns + ` FROM approval WHERE state = 'pending' AND session = ?
 		ORDER BY n`
 	anyWaiting = `SELECT seq FROM inbox WHERE state = 'waiting' AND express = 0 AND session <> ''
 		AND session = CAST(? AS TEXT) LIMIT 1`
@@ -104,7 +105,7 @@ func (t *step) loadQuestions(ctx context.Context) error {
 }
 
 func (t *step) addQuestions(ctx context.Context, query string, args ...any) error {
-	found, err := listRows(ctx, t.q, scanQuestion, query, args...)
+	found, err := reading.List(ctx, t.q, reading.ScanQuestion, query, args...)
 	if err != nil {
 		return fmt.Errorf("read questions: %w", err)
 	}
@@ -130,7 +131,7 @@ func (t *step) loadRows(ctx context.Context) error {
 func (t *step) loadFacts(ctx context.Context) error {
 	for _, key := range t.needs.Facts {
 		fact := bot.Fact{Bucket: key.Bucket, Key: key.Key}
-		see := func(scan scanner) error { return scan(&fact.Value, stamp{&fact.Expires}) }
+		see := func(scan reading.Scan) error { return scan(&fact.Value, reading.Stamp{To: &fact.Expires}) }
 		found, err := t.q.queryOne(ctx, see, oldFactQuery, key.Bucket, key.Key)
 		if err != nil {
 			return fmt.Errorf("read fact: %w", err)
@@ -145,7 +146,7 @@ func (t *step) loadFacts(ctx context.Context) error {
 // loadKeys reads which unique keys are in use, and whether an arrival is waiting.
 func (t *step) loadKeys(ctx context.Context) (err error) {
 	var n int64
-	read := func(scan scanner) error { return scan(&n) }
+	read := func(scan reading.Scan) error { return scan(&n) }
 	if t.needs.Waiting != "" {
 		if t.world.Waiting, err = t.q.queryOne(ctx, read, anyWaiting, t.needs.Waiting); err != nil {
 			return fmt.Errorf("find waiting arrivals: %w", err)

@@ -7,13 +7,14 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/state"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // kept bounds how many rows of each kind the writer remembers: several times as many sessions as can be active at once.
 const kept = 4096
 
 const (
-	insertLane = `INSERT INTO lane (` + laneColumns + `)
+	insertLane = `INSERT INTO lane (` + reading.LaneColumns + `)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	// updateLane does not write the place, and so avoids an index, nor the workspace, which does not change.
 	updateLane = `UPDATE lane SET state = ?, fence = ?, owner = ?,
@@ -63,7 +64,7 @@ type numbers struct{ commits, arrival, question, row int64 }
 func (n *numbers) sumOfNumbers() int64 { return n.commits + n.arrival + n.question + n.row }
 
 func readNumbers(ctx context.Context, q *queries) (n numbers, err error) {
-	see := func(scan scanner) error { return scan(&n.commits, &n.arrival, &n.question, &n.row) }
+	see := func(scan reading.Scan) error { return scan(&n.commits, &n.arrival, &n.question, &n.row) }
 	_, err = q.queryOne(ctx, see, numbersQuery)
 	if err != nil {
 		return n, fmt.Errorf("read the last numbers: %w", err)
@@ -150,11 +151,11 @@ func (m *memory) flushLanes(ctx context.Context, q *queries) error {
 
 // writeColumns writes the columns that changed: those of the place, those of the lease, or all but the place.
 func (k *knownLane) writeColumns(ctx context.Context, q *queries) error {
-	values := laneValues(&k.lane)
+	values := reading.LaneValues(&k.lane)
 	if !k.exists {
 		return q.execOne(ctx, insertLane, values...)
 	}
-	place, rest := values[1:2+placeWidth], values[2+placeWidth:] // the workspace belongs to the place here
+	place, rest := values[1:2+reading.PlaceWidth], values[2+reading.PlaceWidth:] // the workspace belongs to the place here
 	if k.lane.Place != k.stored.Place || k.lane.Workspace != k.stored.Workspace {
 		if err := q.execOne(ctx, placeLane, append(slices.Clip(place), string(k.lane.Session))...); err != nil {
 			return err
@@ -166,7 +167,7 @@ func (k *knownLane) writeColumns(ctx context.Context, q *queries) error {
 	held.Owner = k.lane.Owner
 	held.Until = k.lane.Until
 	if held == k.lane {
-		return q.execOne(ctx, holdLane, k.lane.Fence, k.lane.Owner, toNanos(k.lane.Until), string(k.lane.Session))
+		return q.execOne(ctx, holdLane, k.lane.Fence, k.lane.Owner, reading.Nanos(k.lane.Until), string(k.lane.Session))
 	}
 	return q.execOne(ctx, updateLane, append(rest, string(k.lane.Session))...)
 }
@@ -176,8 +177,8 @@ func (m *memory) arrivalOf(ctx context.Context, q *queries, seq int64) (a state.
 	if a, ok := m.arrivals[seq]; ok {
 		return a, true, nil
 	}
-	found, err = q.queryOne(ctx, func(scan scanner) error {
-		return scan((*string)(&a.State), &a.Attempts, &a.Problem, stamp{&a.Finished})
+	found, err = q.queryOne(ctx, func(scan reading.Scan) error {
+		return scan((*string)(&a.State), &a.Attempts, &a.Problem, reading.Stamp{To: &a.Finished})
 	}, arrivalQuery, seq)
 	if err != nil {
 		return a, false, fmt.Errorf("find arrival: %w", err)
@@ -199,9 +200,9 @@ func (m *memory) rowOf(ctx context.Context, q *queries, id int64) (d state.Deliv
 	if d, ok := m.rows[id]; ok {
 		return d, true, nil
 	}
-	found, err = q.queryOne(ctx, func(scan scanner) error {
-		return scan((*string)(&d.State), &d.Message, stamp{&d.NotBefore}, &d.Attempts, &d.Unconfirmed, stamp{&d.Doubt},
-			&d.Problem, stamp{&d.Finished})
+	found, err = q.queryOne(ctx, func(scan reading.Scan) error {
+		return scan((*string)(&d.State), &d.Message, reading.Stamp{To: &d.NotBefore}, &d.Attempts, &d.Unconfirmed, reading.Stamp{To: &d.Doubt},
+			&d.Problem, reading.Stamp{To: &d.Finished})
 	}, deliveryQuery, id)
 	if err != nil {
 		return d, false, fmt.Errorf("find row: %w", err)

@@ -8,6 +8,7 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/state"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // The queries of a move. Those that list keys take the bounds of the keys of the channel and bot. If the key is not the
@@ -89,7 +90,7 @@ func (t *step) listKeys(ctx context.Context, m *bot.Move, prefix, query string, 
 	var keys []string
 	low := prefix + m.Channel + "/" + m.Bot + "/"
 	high := prefix + m.Channel + "/" + m.Bot + "0"
-	err := t.q.queryEach(ctx, func(scan scanner) error {
+	err := t.q.EachRow(ctx, func(scan reading.Scan) error {
 		var key string
 		if err := scan(&key); err != nil {
 			return err
@@ -144,7 +145,7 @@ func (t *step) moveLane(ctx context.Context, m *bot.Move, from bot.Lane) error {
 	if err := t.q.execOne(ctx, deleteLane, session); err != nil {
 		return err
 	}
-	return t.q.execOne(ctx, insertLane, laneValues(&merged.Lane)...)
+	return t.q.execOne(ctx, insertLane, reading.LaneValues(&merged.Lane)...)
 }
 
 // shiftJournal assigns a journal to a session and increases its numbers, in two steps so that numbers never collide.
@@ -161,7 +162,7 @@ func (t *step) shiftJournal(ctx context.Context, from, to bot.SessionKey, by int
 
 // endTurn ends the turn of a lane whose session is merged into one with another turn: only one can continue.
 func (t *step) endTurn(ctx context.Context, lane *bot.Lane, end journal.Entry) error {
-	open, err := listApprovals(ctx, t.q, openQuery, lane.Session)
+	open, err := reading.List(ctx, t.q, reading.ScanApproval, openQuery, lane.Session)
 	if err != nil {
 		return err
 	}
@@ -180,11 +181,11 @@ func (t *step) endTurn(ctx context.Context, lane *bot.Lane, end journal.Entry) e
 			return err
 		}
 	}
-	body, err := encodeEntry(end)
+	body, err := reading.EncodeEntry(end)
 	if err != nil {
 		return err
 	}
-	return t.q.execOne(ctx, insertEntry, lane.Session, end.N, 0, body)
+	return t.q.execOne(ctx, insertEntry, lane.Session, end.N, 0, string(body))
 }
 
 // moveArrivals moves arrivals that are waiting or were given up; the session of a finished one is not used again.
@@ -230,7 +231,7 @@ func (t *step) moveRows(ctx context.Context, m *bot.Move) error {
 
 // readTexts reads the only column of a query.
 func (t *step) readTexts(ctx context.Context, query string) ([]string, error) {
-	return listRows(ctx, t.q, func(scan scanner) (text string, err error) { return text, scan(&text) }, query)
+	return reading.List(ctx, t.q, func(scan reading.Scan) (text string, err error) { return text, scan(&text) }, query)
 }
 
 // moveFacts renames keys. If the new chat has the fact already, its own is kept.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/persistence/reading"
 	"github.com/zephbot/zephbot/tools/overflow"
 )
 
@@ -34,7 +35,7 @@ func (s *Store) Save(ctx context.Context, item overflow.Item) error {
 		}
 		return q.execOne(ctx, insertOverflow, item.ID, item.Session, item.Turn, item.Call, item.Tool,
 			string(item.Source), len(item.Text),
-			toNanos(item.Created), toNanos(item.Expires), []byte(item.Text))
+			reading.Nanos(item.Created), reading.Nanos(item.Expires), []byte(item.Text))
 	})
 	if err != nil {
 		return fmt.Errorf("store output of call %s: %w", item.Call, err)
@@ -46,9 +47,9 @@ func (s *Store) Save(ctx context.Context, item overflow.Item) error {
 func (s *Store) Load(ctx context.Context, session, id string, now time.Time) (overflow.Item, error) {
 	item := overflow.Item{ID: id, Session: session}
 	var text []byte
-	found, err := s.q.queryOne(ctx, func(scan scanner) error {
-		return scan(&item.Turn, &item.Call, &item.Tool, &item.Source, stamp{&item.Created}, stamp{&item.Expires}, &text)
-	}, overflowQuery, id, session, toNanos(now))
+	found, err := s.q.queryOne(ctx, func(scan reading.Scan) error {
+		return scan(&item.Turn, &item.Call, &item.Tool, &item.Source, reading.Stamp{To: &item.Created}, reading.Stamp{To: &item.Expires}, &text)
+	}, overflowQuery, id, session, reading.Nanos(now))
 	if err != nil {
 		return overflow.Item{}, s.wrapProblem("read output", err)
 	}

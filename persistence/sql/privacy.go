@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/zephbot/zephbot/bot/privacy/table"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 const (
@@ -146,7 +147,7 @@ func (s *Store) cutLog(ctx context.Context) error {
 	return s.submitJob(ctx, &job{done: make(chan struct{}), outside: func(ctx context.Context, q *queries) error {
 		var busy, frames, moved int64
 		_, err := q.queryOne(
-			ctx, func(scan scanner) error { return scan(&busy, &frames, &moved) }, "PRAGMA wal_checkpoint(TRUNCATE)",
+			ctx, func(scan reading.Scan) error { return scan(&busy, &frames, &moved) }, "PRAGMA wal_checkpoint(TRUNCATE)",
 		)
 		s.guard.forgetFiles()
 		if err == nil && busy != 0 {

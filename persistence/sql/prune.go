@@ -6,10 +6,11 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 const (
-	nextQuestions  = `SELECT n, ` + approvalColumns + ` FROM approval WHERE n > ? ORDER BY n LIMIT CAST(? AS INTEGER)`
+	nextQuestions  = `SELECT n, ` + reading.ApprovalColumns + ` FROM approval WHERE n > ? ORDER BY n LIMIT CAST(? AS INTEGER)`
 	deleteQuestion = `DELETE FROM approval WHERE n = ?`
 	resetQuery     = `SELECT value FROM fact WHERE bucket = ? AND key = ?`
 
@@ -36,7 +37,7 @@ type oldQuestions struct {
 
 // sweep processes a batch; more is false at the end of the iteration.
 func (p *oldQuestions) sweep(ctx context.Context, q *queries, batch int) (deleted int, more bool, err error) {
-	found, err := listRows(ctx, q, scanQuestion, nextQuestions, p.n, batch)
+	found, err := reading.List(ctx, q, reading.ScanQuestion, nextQuestions, p.n, batch)
 	if err != nil {
 		return 0, false, err
 	}
@@ -73,7 +74,7 @@ func (p *oldQuestions) isNeeded(ctx context.Context, q *queries, a *bot.Approval
 		return false, nil
 	}
 	var began string
-	see := func(scan scanner) error { return scan(&began) }
+	see := func(scan reading.Scan) error { return scan(&began) }
 	if _, err := q.queryOne(ctx, see, resetQuery, bot.ResetBucket, a.Session); err != nil {
 		return true, err
 	}
@@ -95,7 +96,7 @@ func (p *emptyLanes) sweep(ctx context.Context, q *queries, batch int) (deleted 
 	for range batch {
 		var reset journal.Entry
 		var session bot.SessionKey
-		see := func(scan scanner) error { return scan(&session, &reset.N, document{&reset}) }
+		see := func(scan reading.Scan) error { return scan(&session, &reset.N, reading.Document{To: &reset}) }
 		found, err := q.queryOne(ctx, see, aloneQuery, p.session, p.n)
 		if err != nil || !found {
 			return deleted, false, err
@@ -125,7 +126,7 @@ func (p *emptyLanes) isNeeded(ctx context.Context, q *queries) (bool, error) {
 	if err != nil || lane.Owner != "" || lane.Turn != "" || lane.State != bot.Idle {
 		return true, err
 	}
-	see := func(scan scanner) error { return scan(new(int64)) }
+	see := func(scan reading.Scan) error { return scan(new(int64)) }
 	return q.queryOne(ctx, see, referredQuery, p.session, p.session, p.session, p.session)
 }
 

@@ -6,21 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // engine runs statements, each of which it prepares once.
 type engine interface {
 	// runStatement returns how many rows a statement changed.
 	runStatement(ctx context.Context, query string, args []any) (changed int64, err error)
-	// queryRows calls see for every row of a query; errStop ends it early.
-	queryRows(ctx context.Context, see func(scanner) error, query string, args []any) error
+	// queryRows calls see for every row of a query; reading.ErrStop ends it early.
+	queryRows(ctx context.Context, see func(reading.Scan) error, query string, args []any) error
 	close() error
 }
-
-// scanner reads the columns of one row.
-type scanner func(dest ...any) error
-
-var errStop = errors.New("enough")
 
 // queries are the ways of running a statement.
 type queries struct {
@@ -49,20 +46,13 @@ func (q *queries) execChanged(ctx context.Context, query string, args ...any) (i
 
 // queryOne reads the only row of a query; found is false if there is none.
 func (q *queries) queryOne(
-	ctx context.Context, see func(scanner) error, query string, args ...any,
+	ctx context.Context, see func(reading.Scan) error, query string, args ...any,
 ) (found bool, err error) {
-	err = q.queryEach(ctx, func(scan scanner) error {
-		if err := see(scan); err != nil {
-			return err
-		}
-		found = true
-		return errStop
-	}, query, args...)
-	return found, err
+	return reading.One(ctx, q, see, query, args...)
 }
 
-// queryEach calls see for every row of a query; errStop ends it early.
-func (q *queries) queryEach(ctx context.Context, see func(scanner) error, query string, args ...any) error {
+// EachRow implements reading.Runner.
+func (q *queries) EachRow(ctx context.Context, see func(reading.Scan) error, query string, args ...any) error {
 	q.watch(query)
 	return q.engine.queryRows(ctx, see, query, args)
 }
@@ -115,7 +105,7 @@ func (p *pooled) runStatement(ctx context.Context, query string, args []any) (ch
 	return result.RowsAffected()
 }
 
-func (p *pooled) queryRows(ctx context.Context, see func(scanner) error, query string, args []any) (err error) {
+func (p *pooled) queryRows(ctx context.Context, see func(reading.Scan) error, query string, args []any) (err error) {
 	stmt, err := p.prepareOnce(ctx, query) //nolint:sqlclosecheck // kept for the next run; close closes it
 	if err != nil {
 		return err
@@ -127,7 +117,7 @@ func (p *pooled) queryRows(ctx context.Context, see func(scanner) error, query s
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		if err := see(rows.Scan); err != nil {
-			if errors.Is(err, errStop) {
+			if errors.Is(err, reading.ErrStop) {
 				return nil
 			}
 			return err

@@ -4,63 +4,51 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // reader reads through its own connections. Each query sees everything that was committed before it began (WAL
 // snapshot).
 type reader struct {
+	reading.Reader
 	q       *queries
 	dialect dialect
 }
 
-// atMost is the value for LIMIT: no limit for 0 or less.
-func atMost(limit int) int64 {
-	if limit <= 0 {
-		return math.MaxInt64
-	}
-	return int64(limit)
+func newReader(q *queries, d dialect) reader {
+	r := reader{q: q, dialect: d}
+	r.Reader = reading.Reader{Run: q, Queries: inspecting, Wrap: d.wrapRead}
+	return r
 }
 
-// listRows reads all rows of a query.
-func listRows[T any](
-	ctx context.Context, q *queries, read func(scanner) (T, error), query string, args ...any,
-) ([]T, error) {
-	var all []T
-	err := q.queryEach(ctx, func(scan scanner) error {
-		value, err := read(scan)
-		all = append(all, value)
-		return err
-	}, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
-}
-
-// wrapProblem wraps the error of a read.
-func (r *reader) wrapProblem(what string, err error) error {
+// wrapRead wraps the error of a read.
+func (d *dialect) wrapRead(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", what, r.dialect.wrapError("read", err))
+	return fmt.Errorf("%s: %w", what, d.wrapError("read", err))
 }
+
+func (r *reader) wrapProblem(what string, err error) error { return r.dialect.wrapRead(what, err) }
 
 // ofBot restricts a query to a bot. It is written so that no index can serve it. Otherwise the planner would use one
 // that begins with channel and bot, like the unique key of the arrivals, and walk over every row ever stored, while the
-// partial index contains the few that are open.
-const ofBot = `COALESCE(channel, '') = ? AND COALESCE(bot, '') = ?`
+// partial index contains the few that are open. ofFirst is the same for the first two parameters of a query.
+const (
+	ofBot   = `COALESCE(channel, '') = ? AND COALESCE(bot, '') = ?`
+	ofFirst = `COALESCE(channel, '') = ?1 AND COALESCE(bot, '') = ?2`
+)
 
-const laneQuery = `SELECT ` + laneColumns + ` FROM lane WHERE session = ?`
+const laneQuery = `SELECT ` + reading.LaneColumns + ` FROM lane WHERE session = ?`
 
 // findLane reads a lane. One that has never been seen is idle.
 func findLane(ctx context.Context, q *queries, session bot.SessionKey) (lane bot.Lane, found bool, err error) {
-	found, err = q.queryOne(ctx, func(scan scanner) (err error) {
-		lane, err = scanLane(scan)
+	found, err = q.queryOne(ctx, func(scan reading.Scan) (err error) {
+		lane, err = reading.ScanLane(scan)
 		return err
 	}, laneQuery, string(session))
 	if !found {
@@ -97,53 +85,27 @@ SELECT session FROM (
 
 // Ready implements bot.Reader.
 func (r *reader) Ready(ctx context.Context, channel, botID string, now time.Time, limit int) ([]bot.SessionKey, error) {
-	at := toNanos(now)
-	see := func(scan scanner) (session bot.SessionKey, err error) { return session, scan(&session) }
-	sessions, err := listRows(ctx, r.q, see,
-		readyQuery, channel, botID, at, channel, botID, at, at, atMost(limit))
+	at := reading.Nanos(now)
+	see := func(scan reading.Scan) (session bot.SessionKey, err error) { return session, scan(&session) }
+	sessions, err := reading.List(ctx, r.q, see,
+		readyQuery, channel, botID, at, channel, botID, at, at, reading.AtMost(limit))
 	return sessions, r.wrapProblem("list ready sessions", err)
 }
 
 const stopsQuery = `SELECT session, turn FROM lane
 WHERE owner <> '' AND owner = CAST(? AS TEXT) AND turn <> '' AND stop = turn ORDER BY session`
 
-// Stops implements bot.Reader.
-func (r *reader) Stops(ctx context.Context, owner string) ([]bot.Stop, error) {
-	stops, err := listRows(
-		ctx, r.q, func(scan scanner) (s bot.Stop, err error) { return s, scan(&s.Session, &s.Turn) }, stopsQuery, owner,
-	)
-	return stops, r.wrapProblem("list turns to stop", err)
-}
-
 // nextQuery casts its parameters: where SQLite can use a partial index or a LIMIT's value, it recompiles a statement
 // each time a parameter is bound.
-const nextQuery = `SELECT ` + arrivalColumns + ` FROM inbox
+const nextQuery = `SELECT ` + reading.ArrivalColumns + ` FROM inbox
 WHERE state = 'waiting' AND express = 0 AND session <> '' AND session = CAST(? AS TEXT) ORDER BY seq
 	LIMIT CAST(? AS INTEGER)`
 
-// Next implements bot.Reader.
-func (r *reader) Next(ctx context.Context, session bot.SessionKey, limit int) ([]bot.Arrival, error) {
-	arrivals, err := listRows(ctx, r.q, scanArrival, nextQuery, string(session), atMost(limit))
-	return arrivals, r.wrapProblem("list waiting arrivals", err)
-}
-
-const expressQuery = `SELECT ` + arrivalColumns + ` FROM inbox
+const expressQuery = `SELECT ` + reading.ArrivalColumns + ` FROM inbox
 WHERE state = 'waiting' AND (express = 1 OR session = '') AND ` + ofBot + ` ORDER BY seq LIMIT CAST(? AS INTEGER)`
 
-// Express implements bot.Reader.
-func (r *reader) Express(ctx context.Context, channel, botID string, limit int) ([]bot.Arrival, error) {
-	arrivals, err := listRows(ctx, r.q, scanArrival, expressQuery, channel, botID, atMost(limit))
-	return arrivals, r.wrapProblem("list express arrivals", err)
-}
-
-const journalQuery = `SELECT n, body FROM journal WHERE session = ? AND n > ?
-AND n >= (SELECT COALESCE(MAX(n), 0) FROM journal WHERE session = ? AND reset = 1) ORDER BY n`
-
-// Journal implements bot.Reader.
-func (r *reader) Journal(ctx context.Context, session bot.SessionKey, after int64) ([]journal.Entry, error) {
-	entries, err := listRows(ctx, r.q, scanEntry, journalQuery, session, after, session)
-	return entries, r.wrapProblem("read journal", err)
-}
+const journalQuery = `SELECT n, body FROM journal WHERE session = ?1 AND n > ?2
+AND n >= (SELECT COALESCE(MAX(n), 0) FROM journal WHERE session = ?1 AND reset = 1) ORDER BY n`
 
 // tailPage bounds the rows of one query of a tail, for engines that send all of them. It is more than the entries that
 // fit into a window of 128 000 tokens.
@@ -161,14 +123,14 @@ func (r *reader) Tail(ctx context.Context, session bot.SessionKey, room int) (jo
 	back := journal.Back{Room: room}
 	for before, more := int64(math.MaxInt64), true; more; {
 		rows := 0
-		err := r.q.queryEach(ctx, func(scan scanner) error {
-			entry, err := scanEntry(scan)
+		err := r.q.EachRow(ctx, func(scan reading.Scan) error {
+			entry, err := reading.ScanEntry(scan)
 			if err != nil {
 				return err
 			}
 			rows, before = rows+1, entry.N
 			if more = back.Take(entry); !more {
-				return errStop
+				return reading.ErrStop
 			}
 			return nil
 		}, tailQuery, string(session), before, string(session), tailPage)
@@ -182,8 +144,8 @@ func (r *reader) Tail(ctx context.Context, session bot.SessionKey, room int) (jo
 		return tail, nil
 	}
 	var summary journal.Entry
-	found, err := r.q.queryOne(ctx, func(scan scanner) (err error) {
-		summary, err = scanEntry(scan)
+	found, err := r.q.queryOne(ctx, func(scan reading.Scan) (err error) {
+		summary, err = reading.ScanEntry(scan)
 		return err
 	}, entryQuery, session, back.Wants())
 	if err == nil && found {
@@ -205,39 +167,27 @@ AND (target.id IS NULL OR (target.state <> 'pending' AND target.state <> 'sendin
 
 // Due implements bot.Reader.
 func (r *reader) Due(ctx context.Context, channel, botID string, now time.Time, limit int) ([]bot.Row, error) {
-	rows, err := listRows(ctx, r.q, scanRow, dueQuery, channel, botID, toNanos(now), atMost(limit))
+	rows, err := reading.List(ctx, r.q, reading.ScanRow, dueQuery, channel, botID, reading.Nanos(now), reading.AtMost(limit))
 	return rows, r.wrapProblem("list due rows", err)
 }
 
-const rowQuery = `SELECT id, ` + rowColumns + ` FROM outbox WHERE id = ?`
+const rowQuery = `SELECT id, ` + reading.RowColumns + ` FROM outbox WHERE id = ?`
 
-// Row implements bot.Reader.
-func (r *reader) Row(ctx context.Context, id int64) (bot.Row, error) {
-	rows, err := listRows(ctx, r.q, scanRow, rowQuery, id)
-	if err != nil {
-		return bot.Row{}, r.wrapProblem("read row", err)
-	}
-	if len(rows) == 0 {
-		return bot.Row{}, fmt.Errorf("row %d: %w", id, bot.ErrNotFound)
-	}
-	return rows[0], nil
-}
-
-const strandedQuery = `SELECT id, ` + rowColumns + ` FROM outbox WHERE channel = ? AND bot = ? AND state = 'sending'
+const strandedQuery = `SELECT id, ` + reading.RowColumns + ` FROM outbox WHERE channel = ? AND bot = ? AND state = 'sending'
 	ORDER BY id`
 
 // Stranded implements bot.Reader.
 func (r *reader) Stranded(ctx context.Context, channel, botID string) ([]bot.Row, error) {
-	rows, err := listRows(ctx, r.q, scanRow, strandedQuery, channel, botID)
+	rows, err := reading.List(ctx, r.q, reading.ScanRow, strandedQuery, channel, botID)
 	return rows, r.wrapProblem("list stranded rows", err)
 }
 
-const lostQuery = `SELECT id, ` + rowColumns + ` FROM outbox WHERE channel = ? AND bot = ? AND state = 'unknown'
+const lostQuery = `SELECT id, ` + reading.RowColumns + ` FROM outbox WHERE channel = ? AND bot = ? AND state = 'unknown'
 	ORDER BY id`
 
 // Lost implements bot.Reader.
 func (r *reader) Lost(ctx context.Context, channel, botID string) ([]bot.Row, error) {
-	rows, err := listRows(ctx, r.q, scanRow, lostQuery, channel, botID)
+	rows, err := reading.List(ctx, r.q, reading.ScanRow, lostQuery, channel, botID)
 	return rows, r.wrapProblem("list lost rows", err)
 }
 
@@ -247,26 +197,24 @@ const (
 		OR expires > ?) ORDER BY key`
 )
 
-// Fact implements bot.Facts.
-func (r *reader) Fact(ctx context.Context, bucket, key string, now time.Time) (string, error) {
-	var value string
-	_, err := r.q.queryOne(ctx, func(scan scanner) error { return scan(&value) }, factQuery, bucket, key, toNanos(now))
-	return value, r.wrapProblem("read fact", err)
+const queuedQuery = `SELECT seq, session, at FROM inbox
+WHERE state = 'waiting' AND express = 0 AND session <> '' AND session >= ? AND session < ? ORDER BY seq`
+
+// Tickets implements bot.Reader.
+func (r *reader) Tickets(ctx context.Context, scope string) ([]bot.Ticket, error) {
+	low, high := bot.ScopeRange(scope)
+	tickets, err := reading.List(ctx, r.q, func(scan reading.Scan) (t bot.Ticket, err error) {
+		return t, scan(&t.Seq, (*string)(&t.Session), reading.Stamp{To: &t.At})
+	}, queuedQuery, low, high)
+	return tickets, r.wrapProblem("list waiting work", err)
 }
 
-// FactsOf implements bot.Facts.
-func (r *reader) FactsOf(ctx context.Context, bucket, prefix string, now time.Time) ([]bot.Fact, error) {
-	var facts []bot.Fact
-	err := r.q.queryEach(ctx, func(scan scanner) error {
-		var f bot.Fact
-		if err := scan(&f.Bucket, &f.Key, &f.Value, stamp{&f.Expires}); err != nil {
-			return err
-		}
-		if !strings.HasPrefix(f.Key, prefix) {
-			return errStop // the keys with the prefix are adjacent
-		}
-		facts = append(facts, f)
-		return nil
-	}, factsQuery, bucket, prefix, toNanos(now))
-	return facts, r.wrapProblem("list facts", err)
+const busyQuery = `SELECT ` + reading.LaneColumns + ` FROM lane WHERE session >= ? AND session < ? AND turn <> ''
+	ORDER BY session`
+
+// Busy implements bot.Reader.
+func (r *reader) Busy(ctx context.Context, chat string) ([]bot.Lane, error) {
+	low, high := bot.ScopeRange(chat)
+	lanes, err := reading.List(ctx, r.q, reading.ScanLane, busyQuery, low, high)
+	return lanes, r.wrapProblem("list turns of a chat", err)
 }

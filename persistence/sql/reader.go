@@ -35,7 +35,7 @@ func OpenReader(ctx context.Context, path string) (*Reader, error) {
 	if err := d.checkCurrent(ctx, pool); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
-	return &Reader{reader: reader{q: newQueries(newPooled(pool), nil), dialect: d}, pool: pool}, nil
+	return &Reader{reader: newReader(newQueries(newPooled(pool), nil), d), pool: pool}, nil
 }
 
 // Close ends the connections.

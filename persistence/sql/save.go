@@ -7,6 +7,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/state"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // The inserts of rows with unique keys check the key first, because a conflict would use up a number.
@@ -17,10 +18,10 @@ WHERE NOT EXISTS (SELECT 1 FROM inbox WHERE channel = ? AND bot = ? AND id = ?)`
 	insertFirst = insertArrival + `
 AND NOT EXISTS (SELECT 1 FROM inbox WHERE state = 'waiting' AND express = 0 AND session <> ''
 	AND session = CAST(? AS TEXT))`
-	insertRow = `INSERT INTO outbox (id, ` + rowColumns + `, finished)
+	insertRow = `INSERT INTO outbox (id, ` + reading.RowColumns + `, finished)
 SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE key = ? AND key <> '')`
-	insertApproval = `INSERT INTO approval (n, ` + approvalColumns + `)
+	insertApproval = `INSERT INTO approval (n, ` + reading.ApprovalColumns + `)
 SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 WHERE NOT EXISTS (SELECT 1 FROM approval WHERE id = ?)`
 	insertEntry = `INSERT INTO journal (session, n, reset, body) VALUES (?, ?, ?, ?)`
@@ -74,8 +75,8 @@ func (t *step) saveArrive(ctx context.Context, r *state.Result) error {
 	for _, arrived := range r.Arrive {
 		a := &t.change.Arrive[arrived.Index]
 		query, args := insertArrival, []any{
-			arrived.Seq, a.Channel, a.Bot, a.ID, string(a.Source), string(a.Session), toBit(a.Express),
-			orNull(a.Raw), toNanos(a.At),
+			arrived.Seq, a.Channel, a.Bot, a.ID, string(a.Source), string(a.Session), a.Express,
+			reading.OrNull(a.Raw), reading.Nanos(a.At),
 			a.Channel, a.Bot, a.ID,
 		}
 		if t.needs.Waiting != "" && !t.sure {
@@ -93,7 +94,7 @@ func (t *step) saveArrive(ctx context.Context, r *state.Result) error {
 func (t *step) saveReplace(ctx context.Context, r *state.Result) error {
 	for _, i := range r.Replace {
 		c := &t.change.Replace[i]
-		if err := t.q.execOne(ctx, replaceArrival, string(c.Source), orNull(c.Raw), c.Seq); err != nil {
+		if err := t.q.execOne(ctx, replaceArrival, string(c.Source), reading.OrNull(c.Raw), c.Seq); err != nil {
 			return fmt.Errorf("replace arrival: %w", err)
 		}
 	}
@@ -102,9 +103,9 @@ func (t *step) saveReplace(ctx context.Context, r *state.Result) error {
 
 func (t *step) saveSend(ctx context.Context, r *state.Result) error {
 	for _, made := range r.Send {
-		row := made.Delivery.On(t.change.Send[made.Index])
-		row.ID, row.Created = made.ID, made.Created
-		args := append(rowValues(&row, t.contents[made.Index]), toNanos(made.Delivery.Finished), row.Key)
+		row := &t.change.Send[made.Index]
+		values := reading.RowValues(row, &made.Delivery, t.contents[made.Index], made.Created)
+		args := append(append([]any{made.ID}, values...), reading.Nanos(made.Delivery.Finished), row.Key)
 		if err := t.insertUnique(ctx, insertRow, args...); err != nil {
 			return fmt.Errorf("store row: %w", err)
 		}
@@ -117,11 +118,11 @@ func (t *step) saveSend(ctx context.Context, r *state.Result) error {
 func (t *step) saveAsk(ctx context.Context, r *state.Result) error {
 	for i := range r.Ask {
 		q := &r.Ask[i].Question
-		values, err := approvalValues(&q.Approval)
+		votes, err := reading.EncodeVotes(q.Votes)
 		if err != nil {
 			return err
 		}
-		args := append(append([]any{q.N}, values...), q.ID)
+		args := append(append([]any{q.N}, reading.ApprovalValues(&q.Approval, string(votes))...), q.ID)
 		if err := t.insertUnique(ctx, insertApproval, args...); err != nil {
 			return fmt.Errorf("store question: %w", err)
 		}
@@ -139,7 +140,7 @@ func (t *step) saveEntries(ctx context.Context, r *state.Result) error {
 	for i, body := range t.entries {
 		begins := t.change.Append.Entries[i].Begins()
 		if err := t.q.execOne(ctx, insertEntry, string(t.change.Append.Session),
-			r.Entries+int64(i), toBit(begins), body); err != nil {
+			r.Entries+int64(i), begins, body); err != nil {
 			return fmt.Errorf("write journal: %w", err)
 		}
 	}
@@ -157,7 +158,7 @@ func (t *step) saveArrivals(ctx context.Context, r *state.Result) error {
 
 func (t *step) saveArrival(ctx context.Context, seq int64, a state.Arrival) error {
 	if err := t.q.execOne(
-		ctx, updateArrival, string(a.State), a.Attempts, a.Problem, toNanos(a.Finished), seq,
+		ctx, updateArrival, string(a.State), a.Attempts, a.Problem, reading.Nanos(a.Finished), seq,
 	); err != nil {
 		return fmt.Errorf("update arrival: %w", err)
 	}
@@ -175,12 +176,12 @@ func (t *step) saveQuestions(ctx context.Context, r *state.Result) error {
 }
 
 func (t *step) saveQuestion(ctx context.Context, a *bot.Approval) error {
-	votes, err := encodeVotes(a.Votes)
+	votes, err := reading.EncodeVotes(a.Votes)
 	if err != nil {
 		return err
 	}
 	err = t.q.execOne(
-		ctx, updateApproval, string(a.State), a.Scope, a.By, a.ByName, votes, toNanos(a.Decided), a.Row, a.ID,
+		ctx, updateApproval, string(a.State), a.Scope, a.By, a.ByName, string(votes), reading.Nanos(a.Decided), a.Row, a.ID,
 	)
 	if err != nil {
 		return fmt.Errorf("update question: %w", err)
@@ -192,8 +193,8 @@ func (t *step) saveRows(ctx context.Context, r *state.Result) error {
 	for i := range r.Rows {
 		id, d := r.Rows[i].Key, r.Rows[i].New
 		err := t.q.execOne(ctx, updateRow,
-			string(d.State), d.Message, toNanos(d.NotBefore), d.Attempts, d.Unconfirmed, toNanos(d.Doubt),
-			d.Problem, toNanos(d.Finished), id)
+			string(d.State), d.Message, reading.Nanos(d.NotBefore), d.Attempts, d.Unconfirmed, reading.Nanos(d.Doubt),
+			d.Problem, reading.Nanos(d.Finished), id)
 		if err != nil {
 			return fmt.Errorf("update row: %w", err)
 		}
@@ -208,7 +209,7 @@ func (t *step) saveFacts(ctx context.Context, r *state.Result) error {
 		if f.Value == "" {
 			err = t.q.execOne(ctx, deleteFact, f.Bucket, f.Key)
 		} else {
-			err = t.q.execOne(ctx, setFact, f.Bucket, f.Key, f.Value, toNanos(f.Expires))
+			err = t.q.execOne(ctx, setFact, f.Bucket, f.Key, f.Value, reading.Nanos(f.Expires))
 		}
 		if err != nil {
 			return fmt.Errorf("store fact: %w", err)

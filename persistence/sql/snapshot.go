@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/zephbot/zephbot/persistence/keeping"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // Copy describes a copy of a database.
@@ -71,7 +72,7 @@ func (d *dialect) inspectCopy(ctx context.Context, pool *sql.DB) (c Copy, err er
 	}
 	q := newQueries(newPooled(pool), nil)
 	var id string
-	named, err := q.queryOne(ctx, func(scan scanner) error { return scan(&id) }, nameQuery)
+	named, err := q.queryOne(ctx, func(scan reading.Scan) error { return scan(&id) }, nameQuery)
 	if err != nil || !named {
 		return c, err
 	}

@@ -82,7 +82,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{options: options, dialect: d, pools: p, memory: newMemory(), world: newWorld()}
-	s.reader = reader{q: newQueries(newPooled(p.read), options.Hooks.Statement), dialect: d}
+	s.reader = newReader(newQueries(newPooled(p.read), options.Hooks.Statement), d)
 	s.wake = sync.NewCond(&s.mu)
 	if err := s.prepareStore(ctx); err != nil {
 		return nil, errors.Join(err, p.closePools())

@@ -8,6 +8,7 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/persistence/keeping"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // How long data is kept.
@@ -90,20 +91,20 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, keep Retention) (Swept
 			"bodies of arrivals",
 			&swept.Bodies,
 			sweepBatch,
-			newSweeper(1, oldBodies, forgetBody, toNanos(now.Add(-rawKept))),
+			newSweeper(1, oldBodies, forgetBody, reading.Nanos(now.Add(-rawKept))),
 		},
 		{
 			"arrivals",
 			&swept.Arrivals,
 			sweepBatch,
-			newSweeper(1, oldArrivals, deleteArrival, toNanos(now.Add(-arrivalKept))),
+			newSweeper(1, oldArrivals, deleteArrival, reading.Nanos(now.Add(-arrivalKept))),
 		},
 		{
 			"contents of rows", &swept.Contents, sweepBatch,
-			newSweeper(1, oldContents, forgetContent, toNanos(now.Add(-contentsKept(keep)))),
+			newSweeper(1, oldContents, forgetContent, reading.Nanos(now.Add(-contentsKept(keep)))),
 		},
-		{"facts", &swept.Facts, sweepBatch, newSweeper(2, oldFacts, deleteFact, toNanos(now))},
-		{"outputs", &swept.Outputs, largeBatch, newSweeper(1, oldOutputs, deleteOutput, toNanos(now))},
+		{"facts", &swept.Facts, sweepBatch, newSweeper(2, oldFacts, deleteFact, reading.Nanos(now))},
+		{"outputs", &swept.Outputs, largeBatch, newSweeper(1, oldOutputs, deleteOutput, reading.Nanos(now))},
 		{"unfinished files", &swept.Blobs, blobBatch, s.sweepUploads(now.Add(-uploadKept))},
 		{"charges", &swept.Charges, sweepBatch, sumCharges(now.Add(-chargeKept).UTC().Format(time.DateOnly))},
 		{
@@ -118,7 +119,7 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, keep Retention) (Swept
 		},
 	}
 	if keep.Outbox > 0 {
-		rows := newSweeper(1, oldRows, deleteRow, toNanos(now.Add(-keep.Outbox)))
+		rows := newSweeper(1, oldRows, deleteRow, reading.Nanos(now.Add(-keep.Outbox)))
 		tasks = append(tasks, sweepTask{"rows", &swept.Rows, sweepBatch, rows})
 	}
 	if keep.Blobs > 0 {
@@ -186,7 +187,7 @@ func newSweeper(columns int, find, each string, until int64) func(context.Contex
 
 // deleteKeys is one batch of a sweeper.
 func deleteKeys(ctx context.Context, q *queries, columns int, find, each string, args ...any) (int, error) {
-	keys, err := listRows(ctx, q, func(scan scanner) ([]any, error) {
+	keys, err := reading.List(ctx, q, func(scan reading.Scan) ([]any, error) {
 		key, dests := make([]any, columns), make([]any, columns)
 		for i := range key {
 			dests[i] = &key[i]
@@ -238,7 +239,7 @@ func (p *putAside) sweep(ctx context.Context, q *queries, batch int) (deleted in
 func (p *putAside) nextSession(
 	ctx context.Context, q *queries,
 ) (session string, reset journal.Entry, found bool, err error) {
-	see := func(scan scanner) error { return scan(&session, &reset.N, document{&reset}) }
+	see := func(scan reading.Scan) error { return scan(&session, &reset.N, reading.Document{To: &reset}) }
 	found, err = q.queryOne(ctx, see, p.query, p.session, p.n)
 	return session, reset, found, err
 }
@@ -251,7 +252,7 @@ func asideEntries(ctx context.Context, q *queries, session string, reset *journa
 // sumCharges adds charges of days before a date to the sums of their days.
 func sumCharges(before string) func(context.Context, *queries, int) (int, bool, error) {
 	return func(ctx context.Context, q *queries, batch int) (int, bool, error) {
-		charges, err := listRows(ctx, q, scanCharge, oldCharges, before, batch)
+		charges, err := reading.List(ctx, q, reading.ScanCharge, oldCharges, before, batch)
 		if err != nil {
 			return 0, false, err
 		}

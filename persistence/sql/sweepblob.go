@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // refKey is a file of a session.
@@ -13,7 +14,7 @@ type refKey struct {
 	blob    int64
 }
 
-func scanRef(scan scanner) (key refKey, err error) {
+func scanRef(scan reading.Scan) (key refKey, err error) {
 	err = scan(&key.session, &key.blob)
 	return key, err
 }
@@ -21,7 +22,7 @@ func scanRef(scan scanner) (key refKey, err error) {
 // sweepRefs removes files from sessions that last put them before a time.
 func (s *Store) sweepRefs(until time.Time) func(context.Context, *queries, int) (int, bool, error) {
 	return func(ctx context.Context, q *queries, batch int) (int, bool, error) {
-		n, err := s.dropRefs(ctx, q, oldRefs, toNanos(until), batch)
+		n, err := s.dropRefs(ctx, q, oldRefs, reading.Nanos(until), batch)
 		return n, n == batch, err
 	}
 }
@@ -31,12 +32,12 @@ func (s *Store) sweepRefs(until time.Time) func(context.Context, *queries, int) 
 func (s *Store) asideFiles(
 	ctx context.Context, q *queries, session string, reset *journal.Entry, limit int,
 ) (int, error) {
-	return s.dropRefs(ctx, q, asideRefs, session, toNanos(reset.At), limit)
+	return s.dropRefs(ctx, q, asideRefs, session, reading.Nanos(reset.At), limit)
 }
 
 // dropRefs removes the files that a query lists.
 func (s *Store) dropRefs(ctx context.Context, q *queries, query string, args ...any) (int, error) {
-	keys, err := listRows(ctx, q, scanRef, query, args...)
+	keys, err := reading.List(ctx, q, scanRef, query, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -51,10 +52,10 @@ func (s *Store) dropRefs(ctx context.Context, q *queries, query string, args ...
 // sweepUploads deletes incomplete uploads of processes that died.
 func (s *Store) sweepUploads(until time.Time) func(context.Context, *queries, int) (int, bool, error) {
 	return func(ctx context.Context, q *queries, batch int) (int, bool, error) {
-		ids, err := listRows(ctx, q, func(scan scanner) (id int64, err error) {
+		ids, err := reading.List(ctx, q, func(scan reading.Scan) (id int64, err error) {
 			err = scan(&id)
 			return id, err
-		}, oldUploads, toNanos(until), batch)
+		}, oldUploads, reading.Nanos(until), batch)
 		if err != nil {
 			return 0, false, err
 		}

@@ -5,12 +5,13 @@ import (
 	"os"
 
 	"github.com/zephbot/zephbot/persistence/keeping"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // Vitals returns the sizes of the database's files and of the files stored in it.
 func (s *Store) Vitals(ctx context.Context) (keeping.Vitals, error) {
 	v := keeping.Vitals{Bytes: sizeOf(s.dialect.path), WAL: sizeOf(s.dialect.path + "-wal")}
-	_, err := s.q.queryOne(ctx, func(scan scanner) error { return scan(&v.Blobs) }, blobBytes)
+	_, err := s.q.queryOne(ctx, func(scan reading.Scan) error { return scan(&v.Blobs) }, blobBytes)
 	return v, s.dialect.wrapError("read", err)
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/bot/privacy/table"
+	"github.com/zephbot/zephbot/persistence/reading"
 )
 
 // The queries of this file are put together from what is known of tables (bot/privacy/table). They walk over whole
@@ -15,8 +16,8 @@ const tablesQuery = `SELECT name FROM sqlite_schema WHERE type = 'table' AND nam
 
 // TableNames implements table.Reader.
 func (r *reader) TableNames(ctx context.Context) ([]string, error) {
-	names, err := listRows(
-		ctx, r.q, func(scan scanner) (name string, err error) { return name, scan(&name) }, tablesQuery,
+	names, err := reading.List(
+		ctx, r.q, func(scan reading.Scan) (name string, err error) { return name, scan(&name) }, tablesQuery,
 	)
 	return names, r.wrapProblem("list tables", err)
 }
@@ -26,23 +27,7 @@ func (r *reader) Mentions(
 	ctx context.Context, of *table.Table, text string, after table.Record, limit int,
 ) ([]table.Record, error) {
 	query, args := mentionsQuery(of, text, after, limit)
-	columns := of.Columns()
-	found, err := listRows(ctx, r.q, func(scan scanner) (table.Record, error) {
-		values, dests := make([][]byte, len(columns)), make([]any, len(columns))
-		for i := range values {
-			dests[i] = &values[i]
-		}
-		if err := scan(dests...); err != nil {
-			return nil, err
-		}
-		row := table.Record{}
-		for i, c := range columns {
-			if values[i] != nil {
-				row[c.Name] = string(values[i])
-			}
-		}
-		return row, nil
-	}, query, args...)
+	found, err := reading.List(ctx, r.q, reading.ScanRecord(of.Columns()), query, args...)
 	return found, r.wrapProblem("search "+of.Name, err)
 }
 

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -253,7 +254,8 @@ func (b *backwards) loadLine() error {
 		if err := b.previousLine(); err != nil {
 			return err
 		}
-		if b.has = parseFound(b.raw, &b.line); !b.has {
+		line := ReadLine(b.raw)
+		if b.line, b.has = line.found(); !b.has {
 			b.at = b.start
 		}
 	}
@@ -301,40 +303,17 @@ func (b *backwards) previousLine() error {
 	}
 }
 
-func parseFound(raw []byte, f *Found) bool {
-	var r record
-	if json.Unmarshal(raw, &r) != nil {
-		return false
+// found is the line for people; ok is false if it is none.
+func (l *Line) found() (f Found, ok bool) {
+	f = Found{
+		At: l.Time, Kind: l.Kind, Session: l.Session, Turn: l.Turn,
+		Tool: l.Tool, Args: l.Args, Caller: l.Caller,
+		Result: l.Result, Reason: cmp.Or(l.Request.Blocked, l.Reason), Category: string(l.Category),
+		Rule: l.Rule, Approved: l.ApprovedBy, Layer: l.Layer,
+		Server: l.Server, URL: l.Request.URL, Writer: l.Writer,
 	}
-	at, err := time.Parse(timestamp, r.Timestamp)
-	if err != nil {
-		return false
+	if l.Millis != nil {
+		f.Millis = *l.Millis
 	}
-	*f = Found{
-		At:       at,
-		Kind:     r.Kind,
-		Session:  r.Session,
-		Turn:     r.Turn,
-		Tool:     r.Tool,
-		Args:     r.Args,
-		Caller:   r.Caller,
-		Category: string(r.Category),
-		Rule:     r.Rule,
-		Approved: r.ApprovedBy,
-		Layer:    r.Layer,
-		Server:   r.Server,
-		URL:      r.URL,
-		Reason:   r.Reason,
-		Writer:   r.Writer,
-	}
-	if r.Blocked != "" {
-		f.Reason = r.Blocked
-	}
-	if r.Millis != nil {
-		f.Millis = *r.Millis
-	}
-	if r.Result != nil {
-		f.Result, f.Reason = r.Result.Type, r.Result.Reason
-	}
-	return true
+	return f, !l.Time.IsZero()
 }
