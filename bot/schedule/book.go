@@ -90,7 +90,7 @@ func (d *Scheduler) Put(ctx context.Context, call *tools.Call, wanted tool.Task)
 			_, zone = d.deps.Zones.For(msg.Caller)
 		}
 		t.Name = wanted.Name
-		t.Kind = wanted.Kind
+		t.Kind, t.Reminds = wanted.Kind, wanted.Reminds()
 		t.Text = wanted.Text
 		t.Cron = wanted.Cron
 		t.At = wanted.At

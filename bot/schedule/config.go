@@ -94,6 +94,7 @@ func (d *Scheduler) wantedTask(list []*task, c *Config, now time.Time) (*task, e
 	}
 	same := t.raw != "" && t.Cron == c.Task.Cron && t.At.Equal(c.Task.At)
 	t.Name, t.Kind, t.Text, t.Cron, t.At, t.Config = c.Task.Name, c.Task.Kind, c.Task.Text, c.Task.Cron, c.Task.At, true
+	t.Reminds = c.Task.Reminds()
 	t.Owner.Caller, t.Owner.Person, t.Place = caller, c.Owner, c.Place
 	t.Place.Chat = session.Chat()
 	if same {

@@ -18,7 +18,7 @@ import (
 // that is one turn, however often the task was due meanwhile.
 func (d *Scheduler) fireTask(ctx context.Context, t task) error {
 	now := d.deps.Now()
-	if t.Run != "" {
+	if t.Run != "" && !t.Reminds {
 		waits, err := d.runIsOpen(ctx, &t)
 		if err != nil {
 			return err
@@ -36,6 +36,9 @@ func (d *Scheduler) fireTask(ctx context.Context, t task) error {
 	}
 	if !admitted {
 		return d.revokeTask(ctx, t)
+	}
+	if t.Reminds {
+		return d.remindOwner(ctx, &t, now)
 	}
 	change, err := d.beginRun(&t, now)
 	if err != nil {
@@ -63,10 +66,7 @@ func (d *Scheduler) isAdmitted(ctx context.Context, t *task, now time.Time) (boo
 
 // beginRun returns the Change that begins a run now, and advances the task.
 func (d *Scheduler) beginRun(t *task, now time.Time) (*bot.Change, error) {
-	late := time.Time{}
-	if !t.Next.IsZero() && now.Sub(t.Next) > soon {
-		late = t.Next
-	}
+	late := t.lateSince(now)
 	zone, _ := d.zoneOf(t)
 	next, err := t.nextRun(now, zone)
 	if err != nil {
@@ -91,6 +91,68 @@ func (d *Scheduler) beginRun(t *task, now time.Time) (*bot.Change, error) {
 	words := d.deps.Words.At(t.Place)
 	change.Send = []bot.Row{d.rowFor(t, words.Scheduled(t.Owner.Language, t.Name, late), d.Heading(t.Run))}
 	return change, nil
+}
+
+// lateSince returns when a task was due, if people are to be told; zero = it is on time.
+func (t *task) lateSince(now time.Time) time.Time {
+	if !t.Next.IsZero() && now.Sub(t.Next) > soon {
+		return t.Next
+	}
+	return time.Time{}
+}
+
+// remindOwner sends a reminder that is due, and deletes it if it was for once. It has no turn, so that it needs neither
+// a model nor a quota and waits for nothing that runs; the model is told of it at its next turn.
+func (d *Scheduler) remindOwner(ctx context.Context, t *task, now time.Time) error {
+	content := d.reminderContent(t, now)
+	zone, _ := d.zoneOf(t)
+	next, err := t.nextRun(now, zone)
+	if err != nil {
+		return err
+	}
+	t.Runs++
+	t.Next = next
+	run := runID(t.id(), t.Runs)
+	row := d.rowFor(t, "", d.Heading(run))
+	row.Content = content
+	told := fmt.Sprintf("[the person was sent the reminder %q that they had scheduled: %s]", t.Name, t.Text)
+	news := d.deps.Tell(t.session(), run, told)
+	news.Expires = now.Add(tellFor)
+	change := &bot.Change{Send: []bot.Row{row}, Facts: []bot.Fact{news}}
+	if t.isOver() && !t.Config {
+		err = d.removeTask(ctx, t, change)
+	} else {
+		err = d.applyTask(ctx, t, change)
+	}
+	if err == nil {
+		d.deps.Told(t.session())
+	}
+	return err
+}
+
+// reminderContent is what a reminder says: its text, which a model wrote, after the name of its owner in a group.
+func (d *Scheduler) reminderContent(t *task, now time.Time) bot.Content {
+	words, name := d.deps.Words.At(t.Place), ""
+	if t.Place.Group {
+		name = t.displayed("", false).Owner
+	}
+	head, tail, shown := words.Reminder(t.Owner.Language, name, t.lateSince(now))
+	content := bot.Content{Text: head, Language: t.Owner.Language}
+	if at := strings.Index(head, shown); shown != "" && at >= 0 {
+		content.Entities = append(content.Entities, render.Entity{
+			Type: "text_link", Offset: render.Length(head[:at]), Length: render.Length(shown),
+			URL: d.deps.Mention(t.Owner.Person),
+		})
+	}
+	for _, m := range render.Markdown(t.Text) {
+		for _, e := range m.Entities {
+			e.Offset += render.Length(content.Text)
+			content.Entities = append(content.Entities, e)
+		}
+		content.Text += m.Text
+	}
+	content.Text += tail
+	return content
 }
 
 // rowFor is a message to the place of a task.

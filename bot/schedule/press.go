@@ -121,7 +121,7 @@ func (d *Scheduler) taskCard(call *turn.Call, t *task, page int, asks bool) bot.
 		case t.State != texts.TaskOn && t.belongsTo(msg.Caller):
 			first = append(first, button(resume, pressResume, ""))
 		}
-		if t.belongsTo(msg.Caller) {
+		if t.belongsTo(msg.Caller) && !t.Reminds {
 			first = append(first, button(run, pressRun, ""))
 		}
 		if len(first) > 0 {
@@ -187,6 +187,9 @@ func (d *Scheduler) pressTask(
 		}
 		return d.storeAndShow(call, t, page, "")
 	case pressRun:
+		if t.Reminds { // it was a task when the button was shown
+			return showContent(msg, d.taskCard(call, t, page, false), ""), nil
+		}
 		return d.runNow(ctx, call, t, page)
 	case pressDelete:
 		content := bot.Content{Language: msg.Language, Text: w.ScheduleDeleted(msg.Language, t.Name)}

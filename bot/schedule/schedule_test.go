@@ -119,6 +119,11 @@ func (w *world) deps() schedule.Deps {
 		Private: func(person string) bot.Place {
 			return bot.Place{Channel: "telegram", Bot: "1", Surface: bot.SurfaceBot, Chat: person}
 		},
+		Tell: func(session bot.SessionKey, id, text string) bot.Fact {
+			return bot.Fact{Bucket: "news", Key: string(session) + "/" + id, Value: text}
+		},
+		Told:    func(bot.SessionKey) {},
+		Mention: func(person string) string { return "tg://user?id=" + person },
 		Current: func(key bot.SessionKey) bot.SessionKey { return key },
 		Now:     time.Now, Log: zerolog.Nop(),
 	}
@@ -564,4 +569,44 @@ func TestStoredOnce(t *testing.T) {
 		}
 		w.speaker = before
 	}
+}
+
+// TestReminders: on several processes that start anew, each reminder is one message, begins no turn, and one for once is
+// deleted with it. What was a task before is a reminder at once, also while its last run is open.
+func TestReminders(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, "UTC", 3, schedule.Options{})
+		w.outcome = "" // a run does not end
+		if _, err := w.put("c1", "pills", "0 * * * *", time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		w.run(90 * time.Minute) // the run of the task is open
+		remind := func(call, name, cron string, at time.Time) {
+			task, err := tool.Checked(name, tool.Reminder, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			task.Cron, task.At = cron, at
+			if _, err = w.desks[1].Put(t.Context(), &tools.Call{ID: call, Origin: w.origin()}, task); err != nil {
+				t.Fatal(err)
+			}
+		}
+		remind("c2", "pills", "0 * * * *", time.Now().Add(30*time.Minute))
+		remind("c3", "tea", "", time.Now().Add(2*time.Minute))
+		for range 5 {
+			w.run(time.Hour)
+		}
+		counts := map[string]int{}
+		for _, said := range w.said(session) {
+			counts[said]++
+		}
+		if counts["⏰ pills"] != 5 || counts["⏰ tea"] != 1 || counts["⏰ Scheduled: pills"] != 1 || len(counts) != 3 {
+			t.Errorf("said %v", counts)
+		}
+		entries, err := w.desks[0].List(t.Context(), new(w.origin()))
+		if err != nil || len(entries) != 1 || entries[0].Name != "pills" {
+			t.Errorf("%+v, %v", entries, err)
+		}
+	})
 }

@@ -67,6 +67,12 @@ type Deps struct {
 	Operators func() []bot.Place // where admins are told of tasks that were switched off; nil = nowhere
 	// Private returns the chat with a person alone, where they are told of tasks in chats that are gone.
 	Private func(person string) bot.Place
+	// Tell returns a fact with which the model of a session is told text at its next turn; id is unique at that time.
+	Tell func(session bot.SessionKey, id, text string) bot.Fact
+	// Told says that such a fact is stored. It must not block.
+	Told func(session bot.SessionKey)
+	// Mention returns the link that notifies a person of a message in a group.
+	Mention func(person string) string
 	// Current returns the key that a session has now: its group may have got a new id.
 	Current func(session bot.SessionKey) bot.SessionKey
 	Now     func() time.Time // of the store: the processes that share it agree on it
@@ -96,6 +102,8 @@ const (
 	soon = time.Minute
 	// endFor is how long it is kept how a run has ended, if no process accounts for it.
 	endFor = 30 * 24 * time.Hour
+	// tellFor is how long a model is to be told of a reminder, if its conversation has no turn.
+	tellFor = 7 * 24 * time.Hour
 	// conflicts is how often a change is computed again because another process was faster.
 	conflicts = 20
 )

@@ -1,8 +1,10 @@
 // Package schedule keeps the tasks that people have scheduled, and begins a turn for each that is due: an ordinary one
-// of its owner in the conversation that it was made in. It answers /schedule.
+// of its owner in the conversation that it was made in. A reminder is a task that is one message instead, without a
+// turn. It answers /schedule.
 //
 // A task is a fact. What makes it due once on any number of processes is the Change that begins its turn: it stores the
-// message of the turn and replaces the fact, and is refused if the fact is not the one that it was computed from.
+// message of the turn, or the reminder, and replaces the fact, and is refused if the fact is not the one that it was
+// computed from.
 package schedule
 
 import (
@@ -61,8 +63,11 @@ type task struct {
 
 // further is what few tasks have.
 type further struct {
-	Left string `json:"left,omitempty"` // the chat that the bot was removed from, if it is off for that
-	By   string `json:"by,omitempty"`   // id of the task whose run made it; "" = a person
+	// Its text is sent to its owner as it is, instead of beginning a turn. Not Kind: tasks that were stored before this
+	// existed are for the model, whatever their kind.
+	Reminds bool   `json:"reminds,omitempty"`
+	Left    string `json:"left,omitempty"` // the chat that the bot was removed from, if it is off for that
+	By      string `json:"by,omitempty"`   // id of the task whose run made it; "" = a person
 }
 
 // owner is in whose name a task runs.
@@ -194,7 +199,7 @@ func (t *task) displayed(zone string, text bool) texts.Task {
 		Cron:  t.Cron,
 		Next:  t.Next,
 		Zone:  zone,
-		State: t.State,
+		State: t.State, Reminds: t.Reminds,
 	}
 	if text {
 		s.Text = t.Text

@@ -43,6 +43,9 @@ func AllowedUpdates() []string {
 	}
 }
 
+// PersonLink returns the address that makes a name in a message a mention of that person.
+func PersonLink(person string) string { return "tg://user?id=" + person }
+
 // Private returns the chat of a bot with one person; its id is that of the person.
 func Private(botID, person string) bot.Place {
 	return bot.Place{Channel: Name, Bot: botID, Surface: bot.SurfaceBot, Chat: person}

@@ -25,7 +25,7 @@ type scheduleBook struct {
 	Runs                                  scheduleRuns
 	Cron                                  string // expression, zone
 	Once, By                              string // when; name
-	Text                                  string // of the task
+	Text, Reminder                        string // of the task, or of the reminder
 	More                                  string // pages
 	Asks                                  string // name
 	Buttons                               scheduleButtons
@@ -44,6 +44,8 @@ type scheduleStates struct {
 type scheduleRuns struct {
 	Heading, Skipped string // name
 	Late             string // when
+	Remind           string // text of a reminder
+	RemindName       string // name, text of a reminder
 	Failing          count  // name, failures
 	Revoked          string // name, owner
 	Left             string // group, names
@@ -109,6 +111,7 @@ type Task struct {
 	Zone        string    // that Cron is in
 	Text        string    // "" = not shown
 	State       TaskState
+	Reminds     bool // Text is sent to its owner, instead of being given to the model
 }
 
 // nameOfTask is a name in a sentence: on one line, and as long as a task's may be.
@@ -168,7 +171,11 @@ func (w Words) ScheduleTask(language string, t *Task) string {
 	}
 	lines = append(lines, fmt.Sprintf(b.By, named(t.Owner)))
 	if t.Text != "" {
-		lines = append(lines, fmt.Sprintf(b.Text, w.shown(language, t.Text)))
+		form := b.Text
+		if t.Reminds {
+			form = b.Reminder
+		}
+		lines = append(lines, fmt.Sprintf(form, w.shown(language, t.Text)))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -220,6 +227,20 @@ func (w Words) Scheduled(language, name string, due time.Time) string {
 		text += " " + fmt.Sprintf(b.Runs.Late, w.moment(due))
 	}
 	return text
+}
+
+// Reminder returns what stands before and after the text of a reminder. name is whose it is, "" = it need not be said;
+// shown is that name as it stands in head. due is since when it was due if it is late (zero = it is not).
+func (w Words) Reminder(language, name string, due time.Time) (head, tail, shown string) {
+	b := &w.in(language).Schedule
+	if head = fmt.Sprintf(b.Runs.Remind, ""); name != "" {
+		shown = named(name)
+		head = fmt.Sprintf(b.Runs.RemindName, shown, "")
+	}
+	if !due.IsZero() {
+		tail = " " + fmt.Sprintf(b.Runs.Late, w.moment(due))
+	}
+	return head, tail, shown
 }
 
 // ScheduleSkipped says that a run was left out because the last one has not ended.

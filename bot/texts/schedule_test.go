@@ -35,6 +35,10 @@ func schedules(l string, m map[string][]string) {
 	m["ScheduleGone"], m["ScheduleBusy"] = []string{w.ScheduleGone(l)}, []string{w.ScheduleBusy(l)}
 	m["ScheduleStarted"], m["ScheduleOff"] = []string{w.ScheduleStarted(l)}, []string{w.ScheduleOff(l)}
 	m["ScheduleNotYours"] = []string{w.ScheduleNotYours(l, "Ann", false), w.ScheduleNotYours(l, "Ann", true)}
+	for _, name := range []string{"", "Ben"} {
+		head, tail, shown := w.Reminder(l, name, at)
+		m["Reminder"] = append(m["Reminder"], head+"tea"+shown+tail)
+	}
 	m["Scheduled"], m["ScheduleSkipped"] = []string{w.Scheduled(l, "x", time.Time{}), w.Scheduled(l, "x", at)}, []string{w.ScheduleSkipped(l, "x")}
 	m["ScheduleFailing"] = []string{w.ScheduleFailing(l, "x", 1), w.ScheduleFailing(l, "x", 3), w.ScheduleFailing(l, "x", 5)}
 	m["ScheduleLeft"] = []string{w.ScheduleLeft(l, "Team", []string{"x", "y"}), w.ScheduleLeft(l, "Team", make([]string, 11))}

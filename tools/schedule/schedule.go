@@ -3,6 +3,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -28,12 +29,18 @@ const (
 // Custom is the kind of the tasks whose text is given to the model. Kinds that are not reserved mean the same.
 const Custom = "custom"
 
+// Reminder is the kind of the tasks whose text is sent to the person as it is, without the model.
+const Reminder = "reminder"
+
 // Task is a task that somebody wants to be stored.
 type Task struct {
 	Name, Kind, Text string
 	Cron             string    // "" = it runs once, at At
 	At               time.Time // of the first run
 }
+
+// Reminds reports whether the text is sent to the person, instead of being given to the model.
+func (t *Task) Reminds() bool { return t.Kind == Reminder }
 
 // Entry is a task that is stored, as its caller may see it.
 type Entry struct {
@@ -119,8 +126,8 @@ func New(o Options) ([]tools.Tool, error) {
 type periodicArgs struct {
 	Name   string        `json:"name" jsonschema:"short name of the task; the same name updates it"`
 	Cron   string        `json:"cron" jsonschema:"when: 5 fields (minute hour day month weekday), or 6 with the seconds in front, in the person's time zone"`
-	Kind   string        `json:"kind,omitempty" jsonschema:"custom, unless told otherwise"`
-	Task   string        `json:"task,omitempty" jsonschema:"what you are to do then, as the person would ask for it, at most 512 characters"`
+	Kind   string        `json:"kind,omitempty" jsonschema:"reminder, or custom (the default)"`
+	Task   string        `json:"task,omitempty" jsonschema:"custom: what you are to do then, as the person would ask for it; reminder: what the person is to read then, such as drink tea; at most 512 characters"`
 	Config *taskInConfig `json:"config,omitempty" jsonschema:"another place for task"`
 }
 
@@ -148,9 +155,8 @@ func (t *toolset) periodic() (tools.Tool, error) {
 	return tools.New(tools.Typed[periodicArgs]{
 		Definition: tools.Definition{
 			Name: periodic, Repeatable: true, Says: act.Of(Says(), periodic),
-			Description: "Schedules a task that you do again and again for this person in this chat: at each time " +
-				"you are given its text " +
-				"as a message of theirs. Times are in the person's time zone. \"0 9 * * 1-5\" is nine on working days.",
+			Description: "Schedules something again and again for this person in this chat. " + kinds +
+				" Times are in the person's time zone. \"0 9 * * 1-5\" is nine on working days.",
 		},
 		Describe: func(_ context.Context, _ *tools.Call, in periodicArgs) (tools.Subject, error) {
 			if in.Task == "" && in.Config != nil {
@@ -179,17 +185,16 @@ func (t *toolset) periodic() (tools.Tool, error) {
 type deferredArgs struct {
 	Name  string `json:"name" jsonschema:"short name of the task; the same name updates it"`
 	RunAt string `json:"run_at" jsonschema:"when: +2m, +1h30m, in 5 minutes, today 14:00, tomorrow 09:30, or ISO 8601 (2026-12-24T18:00, in the person's time zone unless it has an offset)"`
-	Kind  string `json:"kind,omitempty" jsonschema:"custom, unless told otherwise"`
-	Task  string `json:"task,omitempty" jsonschema:"what you are to do then, as the person would ask for it, at most 512 characters"`
+	Kind  string `json:"kind,omitempty" jsonschema:"reminder, or custom (the default)"`
+	Task  string `json:"task,omitempty" jsonschema:"custom: what you are to do then, as the person would ask for it; reminder: what the person is to read then, such as drink tea; at most 512 characters"`
 }
 
 func (t *toolset) deferred() (tools.Tool, error) {
 	return tools.New(tools.Typed[deferredArgs]{
 		Definition: tools.Definition{
 			Name: deferred, Repeatable: true, Says: act.Of(Says(), deferred),
-			Description: "Schedules a task or a reminder that you do once for this person in this chat: at that time " +
-				"you are given its text as a " +
-				"message of theirs. Use it whenever somebody wants to be reminded of something.",
+			Description: "Schedules something once for this person in this chat. " + kinds +
+				" Use it whenever somebody wants to be reminded of something.",
 		},
 		Describe: func(_ context.Context, _ *tools.Call, in deferredArgs) (tools.Subject, error) {
 			return described(in.Name, in.RunAt, in.Task), nil
@@ -216,21 +221,31 @@ func (t *toolset) deferred() (tools.Tool, error) {
 	})
 }
 
-// put stores a task and says when it runs first.
+// kinds says what happens when the time of a task has come.
+const kinds = "Of the kind reminder, its text is sent to them as it is, on time and without you; " +
+	"of the kind custom, you are given its text as a message of theirs and do what it says."
+
+// put stores a task and says which of the two it is, and when it runs first.
 func (t *toolset) put(ctx context.Context, call *tools.Call, task Task, zone *time.Location) (*tools.Result, error) {
 	stored, err := t.Book.Put(ctx, call, task)
 	if err != nil {
 		return nil, err
 	}
-	verb, runs := "Created", "runs at"
+	verb, what, runs := "Created", "task", "runs"
+	then := "You are given its text then."
 	if stored.Updated {
 		verb = "Updated"
 	}
+	if task.Reminds() {
+		what, runs, then = Reminder, "is sent", "You are not asked then."
+	}
 	if task.Cron != "" {
-		runs = "runs first at"
+		runs += " first"
 	}
 	return &tools.Result{
-		Text: fmt.Sprintf("%s task %q: it %s %s (%s).", verb, task.Name, runs, clock(stored.Next, zone), zone),
+		Text: fmt.Sprintf(
+			"%s %s %q: it %s at %s (%s). %s", verb, what, task.Name, runs, clock(stored.Next, zone), zone, then,
+		),
 	}, nil
 }
 
@@ -336,7 +351,8 @@ func short(text string) string {
 	return text
 }
 
-// Checked returns a task with what it has besides its time, without the control characters of its texts. It refuses
+// Checked returns a task with what it has besides its time, without the control characters of its texts. A reminder
+// without a text is of its name. It refuses
 // what is too long rather than cutting it: a part of a text can mean something else. The error is an *tools.Error.
 func Checked(name, kind, text string) (Task, error) {
 	t := Task{
@@ -344,8 +360,12 @@ func Checked(name, kind, text string) (Task, error) {
 		Kind: strings.TrimSpace(kind),
 		Text: strings.TrimSpace(printable(text, true)),
 	}
-	if t.Kind == "" {
+	switch {
+	case t.Kind == "":
 		t.Kind = Custom
+	case strings.EqualFold(t.Kind, Reminder):
+		t.Kind = Reminder
+		t.Text = cmp.Or(t.Text, t.Name)
 	}
 	for _, field := range []struct {
 		name, text string

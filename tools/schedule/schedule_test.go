@@ -63,9 +63,10 @@ func TestTools(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ tool, args, want string }{
 		{"schedule_deferred", `{"name":"tea","run_at":"+2m","task":"Tea"}`, `Created task "tea": it runs at Monday, 2026-11-23 12:02:00`},
-		{"schedule_deferred", `{"name":"old","run_at":"tomorrow 09:30","kind":"reminder","task":"Tea"}`, `Updated task "old": it runs at Tuesday, 2026-11-24 09:30:00`},
+		{"schedule_deferred", `{"name":"old","run_at":"tomorrow 09:30","kind":"reminder","task":"Tea"}`, `Updated reminder "old": it is sent at Tuesday, 2026-11-24 09:30:00 Test (Test). You are not asked then.`},
 		{"schedule_periodic", `{"name":"tea","cron":" 0  9 * * * ","kind":"custom","config":{"task":"Tea"}}`, `runs first at Tuesday, 2026-11-24 09:00:00`},
 		{"schedule_periodic", `{"name":"tea","cron":"0 9 * * *"}`, "! task is empty"},
+		{"schedule_periodic", `{"name":"tea","cron":"0 9 * * *","kind":"Reminder"}`, `Created reminder "tea": it is sent first at Tuesday, 2026-11-24 09:00:00`},
 		{"schedule_periodic", `{"name":" \u0000 ","cron":"0 9 * * *","task":"x"}`, "! name is empty"},
 		{"schedule_periodic", `{"name":"a","cron":"` + strings.Repeat("0,", 40) + ` 9 * * *","task":"x"}`, "! allowed: 64"},
 		{"schedule_deferred", `{"name":"a","run_at":"+2m","kind":"` + strings.Repeat("k", 65) + `","task":"x"}`, "! kind has 65 characters"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/news"
 	"github.com/zephbot/zephbot/bot/schedule"
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/bot/zone"
@@ -155,9 +156,14 @@ func (s *service) openPlan(store bot.Store) {
 		Words:     c.words(),
 		Operators: s.operators,
 		Private:   func(person string) bot.Place { return telegram.Private(s.ch.bot, person) },
-		Current:   c.moves.Current,
-		Now:       c.storeNow,
-		Log:       c.log.With().Str("component", "schedule").Logger(),
+		Tell: func(session bot.SessionKey, id, text string) bot.Fact {
+			return news.Told(session, c.storeNow(), id, text)
+		},
+		Told:    c.news.Note,
+		Mention: telegram.PersonLink,
+		Current: c.moves.Current,
+		Now:     c.storeNow,
+		Log:     c.log.With().Str("component", "schedule").Logger(),
 	}, schedule.Options{
 		MaxTasks: c.cfg.Scheduler.MaxTasks,
 		Tick:     time.Duration(c.cfg.Scheduler.TickSecs) * time.Second,

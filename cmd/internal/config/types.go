@@ -282,8 +282,8 @@ type Task struct {
 	Name  string `toml:"name" doc:"Name of the task, at most 128 characters. Required."`
 	Cron  string `toml:"cron" doc:"When it runs repeatedly, in telegram.time_zone: 5 or 6 fields, at most 64 characters."`
 	RunAt string `toml:"run_at" doc:"When it runs once: an ISO 8601 time, in telegram.time_zone unless it has an offset."`
-	Kind  string `toml:"kind" default:"custom" doc:"Kind of task, at most 64 characters; custom passes the text to the agent."`
-	Task  string `toml:"task" doc:"Text for the agent, at most 512 characters."`
+	Kind  string `toml:"kind" default:"custom" doc:"Kind of task, at most 64 characters; custom passes the text to the agent, reminder sends it as it is."`
+	Task  string `toml:"task" doc:"Text for the agent, or of the reminder, at most 512 characters."`
 	Owner int64  `toml:"owner" default:"0" min:"0" doc:"Id of the person in whose name it runs. 0: the first of telegram.admins."`
 	Chat  string `toml:"chat" doc:"Where it runs: a group (\"-100123\") or a topic (\"-100123/7\"). Empty: the private chat of its owner."`
 }
