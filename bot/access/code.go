@@ -7,6 +7,7 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -21,8 +22,9 @@ const (
 	tryBucket  = "first_admin_try"
 )
 
-// shortCode is the length of a code that is also typed.
-const shortCode = 12
+// codeLength is the length of a code, in letters and digits of base32. They have 80 bits: too many to guess, few enough
+// to type, and far below the 64 characters that a link can bring (Bot API, deep linking).
+const codeLength = 16
 
 // How often a person may try a code within an hour, and for how long it is remembered who has used one.
 const (
@@ -31,11 +33,18 @@ const (
 	usedFor   = 24 * time.Hour
 )
 
-// NewCode returns a code with 128 random bits, for a link.
-func NewCode() string { return rand.Text() }
+// codeForm is the form of every code: those of setup, of the start of the service and of invitations. Whoever types one
+// need not mind capitals.
+var codeForm = regexp.MustCompile(`^[A-Za-z2-7]{16}$`)
 
-// ShortCode returns a code with 60 random bits, for a link or to be typed.
-func ShortCode() string { return NewCode()[:shortCode] }
+// NewCode returns a code with 80 random bits, for a link (Link) or to be typed.
+func NewCode() string { return rand.Text()[:codeLength] }
+
+// IsCode reports whether a word has the form of a code.
+func IsCode(word string) bool { return codeForm.MatchString(word) }
+
+// Link returns the link by which a person sends a code to the bot of a username.
+func Link(username, code string) string { return "https://t.me/" + username + "?start=" + code }
 
 // Redeems reports whether a text is the command that redeems a code, as a link to the bot or a person writes it.
 func Redeems(text, code string) bool {
@@ -49,8 +58,8 @@ func Redeems(text, code string) bool {
 	return subtle.ConstantTimeCompare([]byte(CodeHash(strings.TrimSpace(rest))), []byte(CodeHash(code))) == 1
 }
 
-// Offer makes the code with which somebody becomes the first admin; "" when there is an admin. The code has 128 random
-// bits, is stored as a hash only, and lasts until it is used or the process owner ends or starts again. shown is the
+// Offer makes the code with which somebody becomes the first admin; "" when there is an admin. The code is
+// stored as a hash only, and lasts until it is used or the process owner ends or starts again. shown is the
 // CodeHash of a code that somebody was shown before the process began, and that is valid as well; "" = there is none.
 func (g *Guard) Offer(ctx context.Context, owner, shown string) (code string, err error) {
 	place := bot.Place{Channel: g.opts.Channel, Bot: g.opts.Bot}
@@ -212,4 +221,22 @@ func (g *Guard) auditLine(e Event) []bot.Fact {
 		return nil
 	}
 	return g.opts.Line(e)
+}
+
+// Welcome returns what a person is told who has followed a link with a code that made them what they are; "" = the word
+// of /start is no such code. An admin of the configuration has followed the link of setup, which has stored nothing.
+func (g *Guard) Welcome(ctx context.Context, call *turn.Call) (string, error) {
+	msg := call.Message
+	code := strings.TrimSpace(msg.Args)
+	if msg.Place.Group {
+		return "", nil
+	}
+	by, err := g.store.Fact(ctx, usedBucket, personKey(msg.Place, CodeHash(code)), g.now())
+	if err != nil {
+		return "", fmt.Errorf("read who has used a code: %w", err)
+	}
+	if by == msg.Person || call.Admin && IsCode(code) {
+		return g.words.StartAdmin(msg.Language), nil
+	}
+	return "", nil
 }

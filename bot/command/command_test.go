@@ -81,12 +81,20 @@ type desk struct {
 	table        *command.Table
 }
 
+// welcome knows the code of an admin.
+func welcome(_ context.Context, call *turn.Call) (string, error) {
+	if call.Admin && call.Message.Args == "ABCDEFGH23456777" {
+		return "You are now an admin", nil
+	}
+	return "", nil
+}
+
 func setup(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{t: t, store: &store{Store: bottest.New()}}
 	admins := func() []string { return []string{"Ben", "8"} }
 	now := func() time.Time { return noon }
-	d.deps = command.Deps{Admins: admins}
+	d.deps = command.Deps{Admins: admins, Welcome: welcome}
 	d.conversation = &command.Conversation{Store: d.store, Now: now}
 	d.status = &command.Status{Store: d.store, Admins: admins, Now: now, About: command.About{
 		Model:    func(bot.SessionKey) string { return "main/gpt" },

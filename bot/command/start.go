@@ -8,24 +8,28 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
-var (
-	// payload is what a link t.me/BOT?start=PAYLOAD can bring (Bot API, deep linking). Anybody can make such a link,
-	// and the person who follows it sends it with one tap: it shows something and changes nothing.
-	payload = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	// code is the form of the first admin's code: that of the service, or the shorter one of setup.
-	code = regexp.MustCompile(`^(?i)(?:[A-Z2-7]{12}|[A-Z2-7]{26})$`)
-)
+// payload is what a link t.me/BOT?start=PAYLOAD can bring (Bot API, deep linking). Anybody can make such a link,
+// and the person who follows it sends it with one tap: it shows something and changes nothing.
+var payload = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // answerStart answers /start, with what a link asks for.
 func (t *Table) answerStart(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, t.deps.Words
 	wanted := strings.TrimSpace(msg.Args)
 	greeting := w.Start(msg.Language, msg.Name)
-	switch {
-	case wanted == "":
+	if wanted == "" {
 		return call.ReplyText(greeting), nil
-	case call.Admin && code.MatchString(wanted): // the one that has made them admin
-		return call.ReplyText(greeting + "\n\n" + w.StartAdmin(msg.Language)), nil
+	}
+	if t.deps.Welcome != nil {
+		welcome, err := t.deps.Welcome(ctx, call)
+		if err != nil {
+			return turn.Effect{}, err
+		}
+		if welcome != "" {
+			return call.ReplyText(greeting + "\n\n" + welcome), nil
+		}
+	}
+	switch {
 	case payload.MatchString(wanted) && t.commands[strings.ToLower(wanted)].Shows:
 		shown, show := *call, *msg
 		show.Command, show.Args = strings.ToLower(wanted), ""

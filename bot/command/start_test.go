@@ -9,7 +9,7 @@ import (
 func TestStart(t *testing.T) {
 	t.Parallel()
 	const unknown, admin = "I do not know the link that you followed.", "You are now an admin"
-	code := strings.Repeat("A7", 13)
+	const code = "ABCDEFGH23456777"
 	for name, row := range map[string]struct {
 		args  string
 		admin bool

@@ -64,8 +64,11 @@ func (t *TTY) Read(p []byte) (int, error) { return t.in.Read(p) }
 func (t *TTY) Write(p []byte) (int, error) { return t.out.Write(p) }
 
 // Size returns the size of the terminal; zero if it is not known.
-func (t *TTY) Size() Size {
-	cols, rows, err := term.GetSize(int(t.out.Fd()))
+func (t *TTY) Size() Size { return SizeOf(t.out) }
+
+// SizeOf returns the size of the terminal that a file is; zero if it is none.
+func SizeOf(f *os.File) Size {
+	cols, rows, err := term.GetSize(int(f.Fd()))
 	if err != nil {
 		return Size{}
 	}

@@ -24,7 +24,7 @@ func (c *Core) offer(ctx context.Context, guard *access.Guard, username string) 
 		return access.ForgetCode(c.dir)
 	}
 	c.log.Info().Str("first_admin", "there is no admin yet: send /start "+code+
-		" to @"+username+", or open https://t.me/"+username+"?start="+code).Msg("start")
+		" to @"+username+", or open "+access.Link(username, code)).Msg("start")
 	return nil
 }
 

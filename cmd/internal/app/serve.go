@@ -147,6 +147,7 @@ func (c *Core) telegramService(client *telegram.Client, guard *access.Guard, me 
 		people:    access.NewAdmissions(guard, c.stores.Bot),
 		rights:    guard.Rights,
 		admins:    guard.Admins,
+		welcome:   guard.Welcome,
 		follow:    guard.Follow,
 		operators: func() []bot.Place { return operators(client.ID(), guard.Operators()) },
 		presence: presence{

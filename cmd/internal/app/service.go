@@ -53,8 +53,9 @@ type channel struct {
 	rights servers.Rights
 	presence
 	admins    func() []string
-	operators func() []bot.Place              // where admins are told of what cannot be stored; nil = nowhere
-	follow    func(ctx context.Context) error // reads again who was admitted; nil = nobody is
+	welcome   func(ctx context.Context, call *turn.Call) (string, error) // who has followed a link with a code; nil = none
+	operators func() []bot.Place                                         // where admins are told of what cannot be stored; nil = nowhere
+	follow    func(ctx context.Context) error                            // reads again who was admitted; nil = nobody is
 	limits    deliver.Limits
 	probe     func(ctx context.Context) error // whether the channel answers; nil = it is in this process
 	nobody    bool                            // there is nobody to ask: questions are denied
@@ -161,7 +162,9 @@ func newService(c *Core, ch channel) (*service, error) {
 	signs := s.newSigns(pacer)
 	stops := halt.Button{Store: store, Words: words, Rights: ch.rights}
 	s.features = s.listFeatures(store, questions, stops)
-	s.commands = command.New(s.features, command.Deps{Decides: ch.decides, Admins: ch.admins, Words: c.words()})
+	s.commands = command.New(s.features, command.Deps{
+		Decides: ch.decides, Admins: ch.admins, Welcome: ch.welcome, Words: c.words(),
+	})
 	s.outbox = deliver.NewOutbox(deliver.Deps{
 		Store:    store,
 		Sender:   ch.sender,

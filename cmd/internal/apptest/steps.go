@@ -54,7 +54,7 @@ func (s *scene) names(line string) string {
 }
 
 // adminCode is what the newest start says of the code of the first admin.
-var adminCode = regexp.MustCompile(`/start ([A-Z0-9]{26})`)
+var adminCode = regexp.MustCompile(`/start ([A-Z2-7]{16})`)
 
 // coded fills in the code of the first admin: $code is that of the newest start.
 func (s *scene) coded(line string) (string, error) {

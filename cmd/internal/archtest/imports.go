@@ -57,6 +57,7 @@ var confined = []struct {
 	{"go.opentelemetry.io", []string{"cmd/internal/tracing"}},
 	{"github.com/prometheus/client_golang", []string{"cmd/internal/metrics"}},
 	{"golang.org/x/term", []string{"bot/terminal"}},
+	{"rsc.io/qr", []string{"cmd/internal/cli"}},
 	{"github.com/aymanbagabas/go-udiff", []string{"bot/terminal", "tools/file", "tools/shell/layer"}},
 	{"github.com/coder/acp-go-sdk", []string{"bot/acp"}},
 }

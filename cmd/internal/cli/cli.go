@@ -43,8 +43,10 @@ type Env struct {
 	Hide func() (show func(), err error)
 	// Local are the addresses at which setup looks for models on this machine; nil = the usual ones.
 	Local   []string
-	ErrTerm bool  // Err is a terminal: colours
-	OutTerm bool  // Out is a terminal: it obeys control characters
+	ErrTerm bool // Err is a terminal: colours
+	OutTerm bool // Out is a terminal: it obeys control characters
+	// Columns returns the width of the terminal that Out is, which may change; nil or 0 = it is not known.
+	Columns func() int
 	Stdin   Input // what In is
 	// Console prepares the terminal that In and Out are; nil = they are none that can draw.
 	Console Console
@@ -60,6 +62,7 @@ func Standard() Env {
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), InTerm: isTerminal(os.Stdin),
 		Flush: flush(os.Stdin), ErrTerm: isTerminal(os.Stderr), Stdin: inputOf(os.Stdin),
 		OutTerm: isTerminal(os.Stdout), Console: consoleOf(os.Stdin, os.Stdout),
+		Columns: func() int { return console.SizeOf(os.Stdout).Cols },
 	}
 	if e.InTerm {
 		e.Hide = hide(os.Stdin)
@@ -73,6 +76,14 @@ func Standard() Env {
 // isTerminal reports whether a file is a terminal that can draw. The null device, which is a character device too, is
 // none.
 func isTerminal(f *os.File) bool { return console.IsTerminal(f) && os.Getenv("TERM") != "dumb" }
+
+// columns returns the width of the terminal; 0 = it is not known.
+func (e Env) columns() int {
+	if e.Columns == nil {
+		return 0
+	}
+	return e.Columns()
+}
 
 // usageError is a mistake in the command line or the configuration.
 type usageError struct{ error }

@@ -19,13 +19,17 @@ type asker struct {
 	person bool // there is somebody to ask
 	hide   func() (show func(), err error)
 	lines  chan string
+	// columns returns the width of the terminal; 0 = it is not known, and the terminal breaks lines itself.
+	columns func() int
 }
 
 // errEnded is the error of a question if there is no answer any more.
 var errEnded = errors.New("the input has ended before all questions were answered; nothing was written")
 
 func newAsker(ctx context.Context, env Env) *asker {
-	a := &asker{ctx: ctx, out: env.Out, person: env.InTerm, hide: env.Hide, lines: make(chan string)}
+	a := &asker{
+		ctx: ctx, out: env.Out, person: env.InTerm, hide: env.Hide, lines: make(chan string), columns: env.columns,
+	}
 	if !a.person {
 		return a
 	}
@@ -44,8 +48,13 @@ func newAsker(ctx context.Context, env Env) *asker {
 	return a
 }
 
-// say prints a line. A terminal that is gone is noticed when it is read.
-func (a *asker) say(format string, args ...any) { _, _ = fmt.Fprintf(a.out, format+"\n", args...) }
+// say prints a text and ends its line.
+func (a *asker) say(format string, args ...any) {
+	a.show(wrapWords(fmt.Sprintf(format, args...), a.columns()) + "\n")
+}
+
+// show prints a text as it is. A terminal that is gone is noticed when it is read.
+func (a *asker) show(text string) { _, _ = io.WriteString(a.out, text) }
 
 // explain prints a line for the person who is asked; where flags answer, nobody needs it.
 func (a *asker) explain(format string, args ...any) {
@@ -56,7 +65,7 @@ func (a *asker) explain(format string, args ...any) {
 
 // line asks for one line. Control characters, which keys for moving the cursor leave, are removed.
 func (a *asker) line(prompt string) (string, error) {
-	_, _ = fmt.Fprint(a.out, prompt) // as in say
+	a.show(wrapWords(prompt, a.columns()))
 	select {
 	case text, ok := <-a.lines:
 		if !ok {

@@ -88,7 +88,7 @@ func (s *setup) askAdmin(ctx context.Context) error {
 	for _, id := range s.f.admins {
 		if id <= 0 {
 			return usageError{
-				fmt.Errorf("--admin %d: want the numeric id of a person; the bot tells it to whoever writes to it", id),
+				fmt.Errorf("--admin %d: want the numeric id of a person", id),
 			}
 		}
 	}
@@ -99,11 +99,14 @@ func (s *setup) askAdmin(ctx context.Context) error {
 		s.in.say(noAdmin)
 		return nil
 	}
-	code := access.ShortCode()
-	s.in.say(
-		"\n2 of 5: you\nOpen https://t.me/%s?start=%s and press Start, or send the bot this message: /start %s",
-		s.bot.Username, code, code,
-	)
+	code := access.NewCode()
+	link := access.Link(s.bot.Username, code)
+	s.in.say("\n2 of 5: you\nOpen this link and press Start:\n\n%s\n", link)
+	if picture := s.picture(link); picture != "" {
+		s.in.show(picture)
+		s.in.say("Your phone's camera opens it too.")
+	}
+	s.in.say("Or send the bot this message:\n\n/start %s\n", code)
 	s.in.say("Whoever does that is the admin. Waiting … (Enter goes on without; a numeric id is taken too)")
 	err := s.meet(ctx, code)
 	if len(s.out.Admins) == 0 {

@@ -132,7 +132,7 @@ func (d *dialogue) ends() int {
 // redeems waits for the code and sends it to the bot as Ann.
 func (d *dialogue) redeems() {
 	d.t.Helper()
-	text := d.sees(`this message: /start [A-Z2-7]+\n`)
+	text := d.sees(`this message:\n\n/start [A-Z2-7]+\n`)
 	d.tg.Say(1001, 1001, telegramtest.Message{Text: strings.TrimSpace(text[strings.LastIndex(text, "/start"):])})
 	d.sees(`ok: Ann \(id 1001\) is the admin\.`)
 }
@@ -181,7 +181,7 @@ func TestSetup(t *testing.T) {
 	d.sees("ok: @zephbot answers")
 	d.says("Waiting", "ann")
 	d.sees("That is no id")
-	code := regexp.MustCompile(`/start [A-Z2-7]{12}\n`).FindString(d.screen.String())
+	code := regexp.MustCompile(`/start [A-Z2-7]{16}\n`).FindString(d.screen.String())
 	c.tg.Say(1001, 1001, telegramtest.Message{Text: "/start WRONG"})
 	c.tg.Say(1001, 1001, telegramtest.Message{Text: strings.TrimSpace(code)})
 	d.sees(`ok: Ann \(id 1001\) is the admin\.`)
@@ -270,8 +270,8 @@ func TestSetupLink(t *testing.T) {
 	c.env = nil
 	d := begin(t, c, nil)
 	d.says("Token", c.tg.Token())
-	text := d.sees(`\?start=[A-Z2-7]+ and press Start`)
-	code := strings.TrimSuffix(text[strings.LastIndex(text, "=")+1:], " and press Start")
+	text := d.sees(`\?start=[A-Z2-7]+\n`)
+	code := strings.TrimSpace(text[strings.LastIndex(text, "=")+1:])
 	d.says("Waiting", "")
 	d.sees("The link stays good")
 	d.says("Which one", "18")
