@@ -10,7 +10,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,11 +45,12 @@ type Runner interface {
 	Dir(o tools.Origin) (string, error)
 }
 
-// Options configure the tool. Runner is required.
+// Options configure the tool. Runner and Find are required.
 type Options struct {
 	Runner Runner
-	Max    int                                  // findings; 0 = defaultMax
-	Find   func(program string) (string, error) // nil = exec.LookPath
+	// Find returns where a program is, "" = nowhere, and whether commands can run it (shell.Runner.FindProgram).
+	Find func(ctx context.Context, program string) (path string, usable bool)
+	Max  int // findings; 0 = defaultMax
 }
 
 // Finding is one message of a checker.
@@ -81,9 +81,6 @@ type in struct {
 // New returns the tool.
 func New(o Options) (tools.Tool, error) {
 	o.Max = cmp.Or(o.Max, defaultMax)
-	if o.Find == nil {
-		o.Find = exec.LookPath
-	}
 	return tools.New(tools.Typed[in]{
 		Definition: tools.Definition{
 			Name: Name, Says: act.Of(Says(), Name),
@@ -103,21 +100,21 @@ func New(o Options) (tools.Tool, error) {
 			s.Properties["max_diagnostics"].Maximum = new(float64(mostMax))
 		},
 		Describe: func(ctx context.Context, call *tools.Call, in in) (tools.Subject, error) {
-			p, err := o.plan(call, in)
+			p, err := o.plan(ctx, call, in)
 			if err != nil {
 				return tools.Subject{}, err
 			}
 			return o.Runner.Subject(ctx, call, p.text)
 		},
 		Check: func(ctx context.Context, call *tools.Call, in in) error {
-			p, err := o.plan(call, in)
+			p, err := o.plan(ctx, call, in)
 			if err != nil {
 				return err
 			}
 			return o.Runner.May(ctx, call, p.text)
 		},
 		Changes: func(ctx context.Context, call *tools.Call, in in) (tools.Changes, error) {
-			p, err := o.plan(call, in)
+			p, err := o.plan(ctx, call, in)
 			if err != nil {
 				return tools.Changes{}, err
 			}
@@ -130,13 +127,14 @@ func New(o Options) (tools.Tool, error) {
 // plan is what a call runs.
 type plan struct {
 	checker checker
-	missing string // program that is not installed; "" = none
+	missing string // program that commands cannot run; "" = none
+	outside string // where it is although commands cannot run it; "" = nowhere
 	text    string // of the command
 	dir     string // absolute
 }
 
 // plan chooses the checker of a call. A program that is missing is not run: the command only looks for it.
-func (o Options) plan(call *tools.Call, in in) (plan, error) {
+func (o Options) plan(ctx context.Context, call *tools.Call, in in) (plan, error) {
 	ws, err := o.Runner.Dir(call.Origin)
 	if err != nil {
 		return plan{}, err
@@ -157,8 +155,8 @@ func (o Options) plan(call *tools.Call, in in) (plan, error) {
 	program := c.program
 	if _, err := os.Stat(local); err == nil && c.local {
 		program = "node_modules/.bin/" + c.program
-	} else if _, err := o.Find(c.program); err != nil {
-		p.missing, p.text = c.program, "command -v "+c.program
+	} else if path, usable := o.Find(ctx, c.program); !usable {
+		p.missing, p.outside, p.text = c.program, path, "command -v "+c.program
 		return p, nil
 	}
 	p.text = c.command(program, cmp.Or(in.Kind, in.Level))
@@ -207,7 +205,7 @@ func choose(dir string, in in) (checker, error) {
 
 // run executes a call.
 func (o Options) run(ctx context.Context, call *tools.Call, in in) (*tools.Result, error) {
-	p, err := o.plan(call, in)
+	p, err := o.plan(ctx, call, in)
 	if err != nil {
 		return nil, err
 	}
@@ -215,6 +213,10 @@ func (o Options) run(ctx context.Context, call *tools.Call, in in) (*tools.Resul
 	if p.missing != "" {
 		warning := p.missing + " is not installed here, so nothing was checked. An operator can install " +
 			p.checker.install + "."
+		if p.outside != "" {
+			warning = p.missing + " is installed in " + filepath.Dir(p.outside) + ", where commands cannot look, so nothing " +
+				"was checked. An operator can set tools.shell.toolchains = \"auto\", or name its directory there."
+		}
 		return &tools.Result{
 			Text: "[warn] " + warning,
 			Raw:  Report{Diagnostics: []Finding{}, Checker: p.checker.name, Warning: warning},

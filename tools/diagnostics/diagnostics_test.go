@@ -20,11 +20,13 @@ import (
 
 // desk runs commands without a sandbox, in a directory.
 type desk struct {
-	t      *testing.T
-	dir    string
-	ran    []string
-	stdout string // answers instead of a process
-	code   int
+	t       *testing.T
+	dir     string
+	ran     []string
+	stdout  string   // answers instead of a process
+	missing []string // programs that commands cannot run
+	outside string   // where those are; "" = nowhere
+	code    int
 }
 
 func (d *desk) Subject(_ context.Context, _ *tools.Call, text string) (tools.Subject, error) {
@@ -70,15 +72,19 @@ func project(t *testing.T, files map[string]string) *desk {
 	return d
 }
 
+// find finds every program but those in missing; what is only outside is where commands cannot look.
+func (d *desk) find(_ context.Context, program string) (path string, usable bool) {
+	if slices.Contains(d.missing, program) {
+		return d.outside, false
+	}
+	return "/usr/bin/" + program, true
+}
+
 // check calls the tool. Every program but those in missing is installed.
 func (d *desk) check(args map[string]any, missing ...string) (*tools.Result, tools.Subject, error) {
 	d.t.Helper()
-	tool, err := diagnostics.New(diagnostics.Options{Runner: d, Find: func(program string) (string, error) {
-		if slices.Contains(missing, program) {
-			return "", exec.ErrNotFound
-		}
-		return "/usr/bin/" + program, nil
-	}})
+	d.missing = missing
+	tool, err := diagnostics.New(diagnostics.Options{Runner: d, Find: d.find})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -178,6 +184,12 @@ func TestCheckers(t *testing.T) {
 			}
 			if subject.Show != "command -v "+strings.Fields(tc.command)[0] || len(d.ran) != 1 {
 				t.Errorf("without the program: asked about %s, ran %v", subject.Show, d.ran)
+			}
+			d.outside = "/home/ann/.cargo/bin/" + strings.Fields(tc.command)[0]
+			res, _, err = d.check(args, strings.Fields(tc.command)[0])
+			if err != nil || !strings.Contains(res.Text, "is installed in /home/ann/.cargo/bin, where commands cannot look") ||
+				!strings.Contains(res.Text, `tools.shell.toolchains = "auto"`) {
+				t.Errorf("where commands cannot look: %+v %v", res, err)
 			}
 			d.stdout = "something went wrong"
 			if res, _, err = d.check(args); err != nil || !strings.Contains(res.Text, "failed without a finding:\nsomething went wrong") {

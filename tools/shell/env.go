@@ -1,13 +1,16 @@
 package shell
 
 import (
+	"context"
 	"maps"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/redact"
+	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
 // defaultEnvBlocklist returns the prefixes of variables that commands do not get (seed 003, tools.shell.env_blocklist).
@@ -49,8 +52,11 @@ func (r *Runner) jobEnvironment(j job) []string {
 		"HISTFILE": "/dev/null",
 	}
 	maps.Copy(keep, set)
-	if keep["PATH"] == "" {
-		keep["PATH"] = "/usr/local/bin:/usr/bin:/bin"
+	keep["PATH"] = r.searchPath()
+	for name, value := range r.opts.Toolchains.Env {
+		if keep[name] == "" {
+			keep[name] = value
+		}
 	}
 	if keep["LANG"] == "" && keep["LC_ALL"] == "" {
 		keep["LANG"] = "C.UTF-8"
@@ -61,6 +67,43 @@ func (r *Runner) jobEnvironment(j job) []string {
 	}
 	slices.Sort(env)
 	return env
+}
+
+// searchPath returns the PATH of commands: that of the process, and the directories of toolchains.
+func (r *Runner) searchPath() string {
+	path := "/usr/local/bin:/usr/bin:/bin"
+	for _, kv := range r.opts.Environ() {
+		if value, ok := strings.CutPrefix(kv, "PATH="); ok && value != "" {
+			path = value
+		}
+	}
+	return r.opts.Toolchains.Path(path)
+}
+
+// FindProgram looks for a program where commands run. path is where it is; "" = nowhere. usable is false if it is
+// installed where commands may not look, such as below a home directory that is not granted.
+func (r *Runner) FindProgram(ctx context.Context, name string) (path string, usable bool) {
+	open := r.opts.Sandbox == SandboxOff || r.Level(ctx).Landlock == 0
+	for _, dir := range filepath.SplitList(r.searchPath()) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		found, err := exec.LookPath(filepath.Join(dir, name))
+		switch {
+		case err != nil:
+		case open || r.mayRead(found) && r.mayRead(sandbox.Canonical(found)):
+			return found, true
+		case path == "":
+			path = found
+		}
+	}
+	return path, false
+}
+
+// mayRead reports whether every command may read a path.
+func (r *Runner) mayRead(path string) bool {
+	granted := slices.Concat(sandbox.SystemDirs(), r.opts.ReadPaths, r.opts.Toolchains.Read, r.opts.AllowedPaths)
+	return slices.ContainsFunc(granted, func(dir string) bool { return isBelow(path, dir) || isBelow(path, sandbox.Canonical(dir)) })
 }
 
 // hidesVariable reports whether commands do not get a variable.

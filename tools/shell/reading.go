@@ -1,7 +1,9 @@
 package shell
 
 import (
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/zephbot/zephbot/policy/reason"
@@ -22,18 +24,19 @@ func (r *Runner) readingEnvironment(j job) []string {
 		"PWD=" + j.ws, "TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
 		"HISTFILE=/dev/null", "PYTHONDONTWRITEBYTECODE=1",
 	}
-	path, language := "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"
+	language := "LANG=C.UTF-8"
 	for _, kv := range r.opts.Environ() {
 		switch name, value, _ := strings.Cut(kv, "="); {
-		case name == "PATH" && value != "":
-			path = kv
 		case name == "LANG" && value != "":
 			language = kv
 		case name == "TZ" || name == "LANGUAGE" || strings.HasPrefix(name, "LC_"):
 			env = append(env, kv)
 		}
 	}
-	return append(env, path, language)
+	for _, name := range slices.Sorted(maps.Keys(r.opts.Toolchains.Env)) {
+		env = append(env, name+"="+r.opts.Toolchains.Env[name])
+	}
+	return append(env, "PATH="+r.searchPath(), language)
 }
 
 // refusals are how programs say that the kernel has refused something, where it does not tell what they tried.

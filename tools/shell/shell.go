@@ -23,6 +23,7 @@ import (
 	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
+	"github.com/zephbot/zephbot/tools/shell/toolchain"
 	"github.com/zephbot/zephbot/tools/workspace"
 )
 
@@ -62,6 +63,8 @@ type Options struct {
 	AllowedPaths []string // readable and writable in addition to the workspace
 	// readable and executable in addition to the system's directories, such as a toolchain in a home directory
 	ReadPaths []string
+	// Toolchains are programs below the home directory that commands may use and not change.
+	Toolchains toolchain.Set
 	// Readable returns further directories that the commands of a conversation may read and execute from: its skills.
 	// It is asked before each command; nil = none.
 	Readable func(tools.Origin) []string
@@ -217,7 +220,7 @@ func (o *Options) setDefaults() error {
 		o.EnvBlocklist = defaultEnvBlocklist()
 	}
 	o.setCollaborators()
-	if err := checkAbsolute(o.AllowedPaths, o.ReadPaths, o.DeniedPaths); err != nil {
+	if err := checkAbsolute(o.AllowedPaths, o.ReadPaths, o.DeniedPaths, o.Toolchains.Read); err != nil {
 		return err
 	}
 	return checkScope(o.TransactionScope)
@@ -303,6 +306,10 @@ func (r *Runner) toolDescription() string {
 	if r.opts.Unasked && r.opts.Sandbox != SandboxOff {
 		b.WriteString("What only reads runs at once, where nothing can be changed and there is no network; " +
 			"if that is too little for it, a person is asked, and it runs again. ")
+	}
+	if r.opts.Toolchains.Env["CARGO_HOME"] != "" && r.opts.Sandbox != SandboxOff {
+		b.WriteString("Cargo's packages are those of the home directory, which is read-only: " +
+			"to add others, set CARGO_HOME to a directory here. ")
 	}
 	if r.opts.MaxBackgroundRuns > 0 {
 		fmt.Fprintf(

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
@@ -13,6 +14,7 @@ import (
 	"github.com/zephbot/zephbot/tools/workspace"
 
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/layout"
 	"github.com/zephbot/zephbot/cmd/internal/ruleset"
 	"github.com/zephbot/zephbot/policy"
 	reasons "github.com/zephbot/zephbot/policy/reason"
@@ -21,6 +23,7 @@ import (
 	"github.com/zephbot/zephbot/tools/overflow"
 	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
+	"github.com/zephbot/zephbot/tools/shell/toolchain"
 )
 
 // kit is the built-in tools and what they share.
@@ -111,6 +114,7 @@ func (c *Core) shell(k *kit) ([]tools.Tool, error) {
 		AllowedPaths:          k.commands.Dirs(),
 		DeniedPaths:           k.denied,
 		Unreadable:            rulebook.Unreadable(c.policy, environment),
+		Toolchains:            Toolchains(c.cfg, c.opts.Mode),
 		Readable:              c.readable(),
 		Disk:                  k.disk,
 		Reader:                c.reader,
@@ -149,6 +153,26 @@ func (c *Core) shell(k *kit) ([]tools.Tool, error) {
 	level := runner.Level(probe)
 	k.confined, k.reading, k.level = level.Full(), level.Reading(), level.Describe()
 	return []tools.Tool{bash}, nil
+}
+
+// Toolchains returns what is installed below the home directory and commands of a mode may use. Where people work on
+// their own machine, in the terminal and editors, that is what is found, unless the configuration says otherwise.
+func Toolchains(cfg *config.Config, mode string) toolchain.Set {
+	home, list := cfg.Path("~"), cfg.Tools.Shell.Toolchains
+	if len(list) == 0 && (mode == layout.Chat || mode == layout.ACP) {
+		list = config.Names{config.ToolchainsAuto}
+	}
+	switch {
+	case len(list) == 0 || list[0] == config.ToolchainsNone:
+		return toolchain.Set{}
+	case list[0] == config.ToolchainsAuto:
+		return toolchain.Find(home, os.Environ())
+	}
+	var dirs []string
+	for _, p := range list {
+		dirs = append(dirs, cfg.Path(p))
+	}
+	return toolchain.Of(dirs, home)
 }
 
 // ledger returns where background runs are recorded, if there is a database.

@@ -129,7 +129,9 @@ func (c *Core) webOptions() web.Options {
 
 // diagnosticTools run checkers of code with the runner of commands.
 func (c *Core) diagnosticTools(k *kit) ([]tools.Tool, error) {
-	tool, err := diagnostics.New(diagnostics.Options{Runner: k.runner, Max: c.cfg.Tools.Diagnostics.MaxDiagnostics})
+	tool, err := diagnostics.New(diagnostics.Options{
+		Runner: k.runner, Find: k.runner.FindProgram, Max: c.cfg.Tools.Diagnostics.MaxDiagnostics,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", diagnostics.Name, err)
 	}

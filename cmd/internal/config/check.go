@@ -62,6 +62,7 @@ func (k *checker) run() {
 	k.tasks()
 	k.credentialPatterns()
 	k.granted("tools.shell.allowed_paths", k.c.Tools.Shell.AllowedPaths)
+	k.toolchains()
 	k.granted("tools.file.allowed_paths", k.c.Tools.File.AllowedPaths)
 	k.granted("index.paths", k.c.Index.Paths)
 	if k.c.Vector.Backend == "qdrant" && k.c.Vector.URL == "" {

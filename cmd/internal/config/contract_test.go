@@ -115,6 +115,7 @@ func keyDefaults() [][2]string {
 		{"tools.shell.allow_reading", `true`},
 		{"tools.shell.confirm_patterns", "[\"rm \", \"git push -f\", \"git push --force\", \"drop table\", \"drop database\", \"truncate \", \"$(\", \"`\", \"<(\", \">(\", \"<<<\", \"eval \"]"},
 		{"tools.shell.preview", `true`},
+		{"tools.shell.toolchains", `[]`},
 		{"tools.shell.env_blocklist", `["ZEPH_", "AWS_", "AZURE_", "GCP_", "GOOGLE_", "OPENAI_", "ANTHROPIC_", "HF_", "HUGGING"]`},
 		{"tools.shell.sandbox", `"auto"`},
 		{"tools.shell.transactional", `false`},

@@ -36,6 +36,28 @@ func (k *checker) granted(key string, list []string) {
 	}
 }
 
+// Words of tools.shell.toolchains.
+const (
+	ToolchainsAuto = "auto"
+	ToolchainsNone = "none"
+)
+
+// toolchains checks tools.shell.toolchains: one word, or directories.
+func (k *checker) toolchains() {
+	const key = "tools.shell.toolchains"
+	list := k.c.Tools.Shell.Toolchains
+	if len(list) == 1 && (list[0] == ToolchainsAuto || list[0] == ToolchainsNone) {
+		return
+	}
+	for _, p := range list {
+		if p == ToolchainsAuto || p == ToolchainsNone {
+			k.wrong(key, "%s is not a directory; write it alone, without a list", shorten(p))
+			return
+		}
+	}
+	k.granted(key, list)
+}
+
 // withoutPath returns an error of the file system without the path, which the message contains already.
 func withoutPath(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {

@@ -125,6 +125,7 @@ func (d *doctor) checks() []probe {
 		probe{name: "sandbox", run: d.sandbox},
 		probe{name: "previews", run: d.previews},
 		probe{name: "programs", run: d.programs},
+		probe{name: "toolchains", run: d.toolchains},
 		probe{name: "audit", online: d.c.Database.URL != "", run: d.audit},
 		probe{name: "skills", run: d.skills},
 		probe{name: "workspaces", run: d.workspaces},

@@ -8,15 +8,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/check"
+	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/cmd/internal/layout"
+	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/audit"
 	"github.com/zephbot/zephbot/tools/diagnostics"
 	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
+	"github.com/zephbot/zephbot/tools/shell/toolchain"
 	"github.com/zephbot/zephbot/tools/skill"
 	"github.com/zephbot/zephbot/tools/workspace"
 )
@@ -119,7 +124,7 @@ func (d *doctor) previews(ctx context.Context) []Row {
 }
 
 // programs looks for those that the tools need.
-func (d *doctor) programs(context.Context) []Row {
+func (d *doctor) programs(ctx context.Context) []Row {
 	const about = "programs"
 	if !d.c.Tools.Enabled {
 		return ok(about, "none is needed: tools.enabled is false")
@@ -135,24 +140,71 @@ func (d *doctor) programs(context.Context) []Row {
 			),
 		}
 	}
-	var checkers []string
-	for _, program := range diagnostics.Programs() {
-		if found(program) {
-			checkers = append(checkers, program)
-		}
-	}
-	text := "a shell is there; "
-	if len(checkers) == 0 {
-		text += "the tool diagnostics finds no checker (" + strings.Join(diagnostics.Programs(), ", ") + ")"
-	} else {
-		text += "the tool diagnostics can use " + strings.Join(checkers, ", ")
-	}
+	text := "a shell is there; " + d.checkers(ctx)
 	if !found("bash") {
 		return []Row{
 			warn(about, "there is no bash: commands run in sh, which lacks some of its syntax")(
 				"install bash, and see that it is in PATH",
 			),
 		}
+	}
+	return ok(about, "%s", text)
+}
+
+// checkers says what the tool diagnostics can use where its commands run.
+func (d *doctor) checkers(ctx context.Context) string {
+	serving, atHome := d.usable(ctx, layout.Serve), d.usable(ctx, layout.Chat)
+	atHome = slices.DeleteFunc(atHome, func(p string) bool { return slices.Contains(serving, p) })
+	switch {
+	case len(serving)+len(atHome) == 0:
+		return "the tool diagnostics finds no checker (" + strings.Join(diagnostics.Programs(), ", ") + ")"
+	case len(serving) == 0:
+		return "the tool diagnostics can use " + strings.Join(atHome, ", ") + " in the terminal and editors"
+	case len(atHome) == 0:
+		return "the tool diagnostics can use " + strings.Join(serving, ", ")
+	}
+	return "the tool diagnostics can use " + strings.Join(serving, ", ") + ", in the terminal and editors also " +
+		strings.Join(atHome, ", ")
+}
+
+// usable returns the checkers that commands of a mode can run.
+func (d *doctor) usable(ctx context.Context, mode string) []string {
+	_, runner, err := shell.New(shell.Options{
+		Workspace:  func(tools.Origin) (string, error) { return d.dir, nil }, // nothing is run
+		Toolchains: app.Toolchains(d.c, mode), Sandbox: d.c.Tools.Shell.Sandbox, Helper: sandbox.Self,
+	})
+	if err != nil {
+		return nil // reported with the configuration
+	}
+	var list []string
+	for _, program := range diagnostics.Programs() {
+		if _, ok := runner.FindProgram(ctx, program); ok {
+			list = append(list, program)
+		}
+	}
+	return list
+}
+
+// toolchains says what is installed below the home directory, and who may use it.
+func (d *doctor) toolchains(context.Context) []Row {
+	const about = "toolchains"
+	var list []string
+	for _, t := range toolchain.Find(d.c.Path("~"), os.Environ()).Found {
+		list = append(list, t.Name+" in "+t.Dir)
+	}
+	if len(list) == 0 {
+		return ok(about, "none that is known is below the home directory")
+	}
+	text := strings.Join(list, ", ") + "; "
+	switch set := d.c.Tools.Shell.Toolchains; {
+	case len(set) == 0:
+		text += "commands can use them in the terminal and editors, not in serve (tools.shell.toolchains)"
+	case set[0] == config.ToolchainsAuto:
+		text += "commands can use them"
+	case set[0] == config.ToolchainsNone:
+		text += "commands cannot use them (tools.shell.toolchains)"
+	default:
+		text += "commands can use " + strings.Join(set, ", ") + " (tools.shell.toolchains)"
 	}
 	return ok(about, "%s", text)
 }

@@ -26,3 +26,6 @@ func startHelped(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Proc
 
 // Shield does nothing on this system.
 func Shield() error { return nil }
+
+// SystemDirs returns nothing: no sandbox restricts what is read.
+func SystemDirs() []string { return nil }

@@ -29,6 +29,13 @@ func systemRead() []string {
 	}
 }
 
+// SystemDirs returns the directories of programs and libraries that every sandbox may read and execute.
+func SystemDirs() []string {
+	return slices.DeleteFunc(systemRead(), func(p string) bool {
+		return strings.HasPrefix(p, "/dev/") || strings.HasPrefix(p, "/proc/") || strings.HasPrefix(p, "/sys/")
+	})
+}
+
 // systemConfig returns the parts of /etc that commands may read: what programs need, and nothing that may contain a
 // secret (shadow, keys, settings of other services).
 func systemConfig() []string {
