@@ -28,6 +28,7 @@ import (
 //	POST /api/delete   {me,chat,message}
 //	POST /api/press    {me,chat,message,alone,row,column,label}              → {"press":ID}; its answer appears in View.Answers
 //	POST /api/stop     {me,chat,draft}
+//	POST /api/react    {me,chat,message,emoji}                               one's own reaction; "" takes it back
 //	POST /api/topic    {me,chat,name}                                        → {"thread":ID}
 //	POST /api/read     {me,chat,thread,message}
 //	POST /api/fault    {kind,count}, kind 429, cut, duplicate or slow
@@ -76,6 +77,9 @@ func (s *Simulator) newRoutes(serving context.Context) *http.ServeMux {
 	handlePost(s, mux, "/api/stop", func(_ context.Context, in target) (any, error) {
 		return nil, w.stopDraft(in.Me, in.Chat, in.Draft)
 	})
+	handlePost(s, mux, "/api/react", func(_ context.Context, in reaction) (any, error) {
+		return nil, w.reactTo(in)
+	})
 	handlePost(s, mux, "/api/topic", func(_ context.Context, in target) (any, error) {
 		id, err := w.startTopic(in.Me, in.Chat, in.Name)
 		if err == nil && s.opt.NewTopic != nil {
@@ -99,6 +103,14 @@ func (s *Simulator) newRoutes(serving context.Context) *http.ServeMux {
 	})
 	handlePost(s, mux, "/api/bot", s.passOrder)
 	return mux
+}
+
+// reaction is what a person reacts with to a message; "" = nothing any more.
+type reaction struct {
+	Me      int64  `json:"me"`
+	Chat    int64  `json:"chat"`
+	Message int    `json:"message"`
+	Emoji   string `json:"emoji"`
 }
 
 // target names a message, a draft or a topic.

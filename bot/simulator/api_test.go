@@ -321,3 +321,34 @@ func TestLimit(t *testing.T) {
 		t.Errorf("more %v (-want +got):\n%s", v.More, diff)
 	}
 }
+
+// TestReactions: everybody in the chat sees who reacted with what; one person has one reaction to a message, also after
+// a restart.
+func TestReactions(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := launch(t, func(o *simulator.Options) { o.Dir = dir })
+	s.say(ben, team, deploys, "@zephbot hi")
+	m := s.awaitText(ben, team, deploys, "echo: @zephbot hi")
+	for _, emoji := range []string{"👍", "🎉"} {
+		s.post("react", p{"me": ben, "chat": team, "message": m.MessageID, "emoji": emoji}, nil)
+	}
+	s.post("react", p{"me": cy, "chat": team, "message": m.MessageID, "emoji": "👍"}, nil)
+	want := []simulator.ViewReaction{{ID: ben, Name: "Ben", Emoji: "🎉"}, {ID: cy, Name: "Cy", Emoji: "👍"}}
+	if diff := cmp.Diff(want, s.awaitText(ann, team, deploys, "echo: @zephbot hi").Reacted); diff != "" {
+		t.Errorf("reactions (-want +got):\n%s", diff)
+	}
+	s.post("react", p{"me": cy, "chat": team, "message": m.MessageID, "emoji": ""}, nil)
+	s.stop()
+	s = launch(t, func(o *simulator.Options) { o.Dir = dir })
+	if diff := cmp.Diff(want[:1], s.awaitText(ann, team, deploys, "echo: @zephbot hi").Reacted); diff != "" {
+		t.Errorf("after a restart (-want +got):\n%s", diff)
+	}
+	for _, bad := range []p{
+		{"me": dora, "chat": team, "message": m.MessageID, "emoji": "👍"},
+		{"me": ann, "chat": team, "message": 999, "emoji": "👍"},
+		{"me": ann, "chat": team, "message": m.MessageID, "emoji": strings.Repeat("👍", 9)},
+	} {
+		s.refused("react", bad, "nobody can react")
+	}
+}

@@ -161,6 +161,18 @@ func (b *tab) states(name string) {
 			`!document.querySelector("#commands").hidden`,
 			[]chromedp.Action[chromedp.Void]{clearText},
 		},
+		{
+			"menu",
+			[]chromedp.Action[chromedp.Void]{click(`li.mine [data-act="more"]`)},
+			`!document.querySelector("#menu").hidden && document.querySelector("#menu").getBoundingClientRect().right <= innerWidth`,
+			[]chromedp.Action[chromedp.Void]{chromedp.KeyEvent(kb.Escape)},
+		},
+		{
+			"search",
+			[]chromedp.Action[chromedp.Void]{click(`#search-button`), chromedp.SendKeys(chromedp.CSS("#search-text"), "a")},
+			`document.querySelector(".found") && document.querySelector("#search-count").textContent.startsWith("1 of ")`,
+			[]chromedp.Action[chromedp.Void]{click(`#search-close`)},
+		},
 		{"faults", []chromedp.Action[chromedp.Void]{click(`#faults-button`)}, `!document.querySelector("#faults").hidden`, []chromedp.Action[chromedp.Void]{click(`#faults-button`)}},
 		{
 			"process",
@@ -219,7 +231,7 @@ func TestKeyboard(t *testing.T) {
 		}
 	}
 	all := strings.Join(stops, "\n")
-	for _, want := range []string{"person", "pill", "faults-button", "theme", "inspector-button", "chat-row", "message", "photo", "play", "file", "key success", "text", "record", "send"} {
+	for _, want := range []string{"person", "pill", "faults-button", "theme", "inspector-button", "search-button", "chat-row", "message", "photo", "play", "file", "key success", "text", "record", "send"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("Tab never reaches %q:\n%s", want, all)
 		}
@@ -290,6 +302,10 @@ func (b *tab) approve() {
 	last := `[...document.querySelectorAll("li.message")].at(-1)`
 	b.do("back to the message", chromedp.Evaluate[chromedp.Void](`document.querySelector('li.message[tabindex="0"]').focus()`), chromedp.KeyEvent(kb.End))
 	b.until(`document.activeElement === ` + last)
+	b.do("its menu", strike("m", 77))
+	b.until(`!document.querySelector("#menu").hidden && document.activeElement.dataset.menu === "reply"`)
+	b.do("away", chromedp.KeyEvent(kb.Escape))
+	b.until(`document.querySelector("#menu").hidden && document.activeElement === ` + last)
 	b.do("look behind it", strike("Enter", 13))
 	b.until(`document.querySelector(".calls .method")`)
 	b.do("close", chromedp.KeyEvent(kb.Escape))

@@ -88,10 +88,13 @@ func (b *tab) voice() {
 	b.until(`document.querySelector("#record-text").textContent === "Recording 0:01"`)
 	b.do("send", click("#record"))
 	b.until(`document.querySelector("li.mine .player .left")?.textContent === "0:01"`)
+	// It beeps now and then: the strokes of the waveform differ.
+	b.until(`new Set([...document.querySelectorAll("li.mine .wave i")].map((e) => e.style.height)).size > 1`)
 	b.shot("23-voice")
 	b.do("play", click("li.mine .player .play"))
 	b.until(`document.querySelector("li.mine .player audio").currentTime > 0 && document.querySelector("li.mine .player .left").textContent.includes("/")`)
 	b.until(`document.querySelector("li.mine .player audio").ended`)
+	b.until(`[...document.querySelectorAll("li.mine .wave i")].every((e) => e.classList.contains("played"))`)
 	b.until(`document.querySelector("li.mine .play").getAttribute("aria-label").startsWith("Play")`)
 }
 

@@ -243,6 +243,9 @@ func TestBrowser(t *testing.T) {
 		{"album of the bot", (*tab).sent},
 		{"voice", (*tab).voice},
 		{"quote", (*tab).quote},
+		{"menu", (*tab).menu},
+		{"commands in messages", (*tab).tap},
+		{"search", (*tab).search},
 		{"another person in the group", (*tab).group},
 		{"for one alone", (*tab).alone},
 		{"topic", (*tab).topic},
@@ -332,7 +335,7 @@ func (b *tab) entities() {
 	b.write("formats")
 	b.until(`document.querySelector("figure.pre")`)
 	for selector, want := range map[string]string{
-		".text strong": "bold", ".text em": "italic", ".text > code": "code", ".text .spoiler": "secret", "figure.pre pre": `fmt.Println("<b>hi</b>")`,
+		".text strong": "bold", ".text em": "italic", ".text > code": "code", ".text .spoiler": "secret", "figure.pre pre": `fmt.Println("<b>hi</b>")`, "figure.pre .code-string": `"<b>hi</b>"`,
 		"figure.pre figcaption span": "go", ".text blockquote:not(.expandable)": "quoted", ".text s": "gone", ".text u": "under", ".text a": "link",
 	} {
 		if got := eval[string](b, fmt.Sprintf("document.querySelector(%q)?.textContent ?? ''", selector)); got != want {

@@ -33,6 +33,7 @@ type memory struct {
 	Files      []file                        `json:"files"`
 	Presses    []press                       `json:"presses"`
 	Reads      map[string]int                `json:"reads"`
+	Reacts     map[string]string             `json:"reacts,omitempty"`
 	Pending    []json.RawMessage             `json:"pending"` // updates the bot has not confirmed
 	Calls      []telegramtest.Call           `json:"calls"`
 }
@@ -160,7 +161,7 @@ func (w *world) takeSnapshot(pending []json.RawMessage, disk *store) (*memory, e
 	m := &memory{
 		Version: memoryVersion, NextUpdate: w.nextUpdate, Topics: w.fake.Topics(Team),
 		Chats: map[int64][]telegramtest.Kept{}, Presses: append([]press{}, w.presses...),
-		Reads: w.reads, Pending: pending, Calls: w.keptCalls(),
+		Reads: w.reads, Reacts: w.reacts, Pending: pending, Calls: w.keptCalls(),
 	}
 	for i := range m.Presses {
 		if _, ok := w.fake.CallbackAnswered(m.Presses[i].ID); ok {

@@ -118,6 +118,9 @@ func (r *replay) restoreRest() error {
 		}
 	}
 	w.nextUpdate = m.NextUpdate
+	if m.Reacts != nil {
+		w.reacts = m.Reacts
+	}
 	if m.Reads != nil {
 		w.reads = m.Reads
 	}

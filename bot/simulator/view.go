@@ -56,10 +56,18 @@ type ChatRow struct {
 // ViewMessage is a message with the one that it replies to.
 type ViewMessage struct {
 	telegramtest.Shown
-	Reply  *ReplyTo `json:"reply,omitempty"`
-	Unseen bool     `json:"unseen,omitempty"` // the first message that the person has not read
-	Topic  string   `json:"topic,omitempty"`  // service message: name of the topic
-	Ticks  int      `json:"ticks,omitempty"`  // of one's own message: 1 = Telegram has it, 2 = the bot has fetched it
+	Reply   *ReplyTo       `json:"reply,omitempty"`
+	Unseen  bool           `json:"unseen,omitempty"`  // the first message that the person has not read
+	Topic   string         `json:"topic,omitempty"`   // service message: name of the topic
+	Reacted []ViewReaction `json:"reacted,omitempty"` // of people; those of the bot are in Shown
+	Ticks   int            `json:"ticks,omitempty"`   // of one's own message: 1 = Telegram has it, 2 = the bot has fetched it
+}
+
+// ViewReaction is one person's reaction to a message.
+type ViewReaction struct {
+	ID    int64  `json:"id"`
+	Name  string `json:"name"`
+	Emoji string `json:"emoji"`
 }
 
 // ReplyTo is the head of the message that was replied to.
@@ -229,7 +237,7 @@ func (w *world) messages(out *View, messages []telegramtest.Shown, seen int) {
 		if m.Deleted || threadOf(m.Thread) != out.Thread {
 			continue
 		}
-		vm := ViewMessage{Shown: *m, Topic: names[m.MessageID]}
+		vm := ViewMessage{Shown: *m, Topic: names[m.MessageID], Reacted: w.reactionsOf(out.Chat, m.MessageID)}
 		if to := byID[m.ReplyTo]; to != nil {
 			vm.Reply = &ReplyTo{ID: to.MessageID, Name: to.Name, Text: head(to)}
 			if to.Deleted {

@@ -40,6 +40,7 @@ type world struct {
 	mu         sync.Mutex // one action of a person at a time
 	nextUpdate int64
 	presses    []press
+	reacts     map[string]string // reactions of people, by readKey of person, chat and message
 	reads      map[string]int    // last message read, by readKey
 	duplicates int               // updates that are still to be delivered twice
 	again      []int64           // the last updates that were delivered twice
@@ -64,7 +65,7 @@ type press struct {
 
 // newWorld creates the fake with its people. first is the id of the first update.
 func newWorld(opt telegramtest.Options, h *hub, first int64) *world {
-	w := &world{hub: h, now: opt.Now, reads: map[string]int{}, sums: map[string]string{}}
+	w := &world{hub: h, now: opt.Now, reads: map[string]int{}, reacts: map[string]string{}, sums: map[string]string{}}
 	log := opt.Log
 	opt.Log = func(c telegramtest.Call) {
 		w.noteCall(c)
@@ -170,6 +171,46 @@ func (w *world) removeMessage(me, chat int64, message int) error {
 		return plainError(err)
 	}
 	return nil
+}
+
+// maxEmoji is the longest reaction in bytes: an emoji can be several characters that are joined.
+const maxEmoji = 32
+
+// reactTo sets or takes back a person's reaction to a message, and tells the bot if it asked for such updates.
+func (w *world) reactTo(in reaction) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if m, ok := w.fake.Message(in.Chat, in.Message); !ok || m.Deleted || !inChat(in.Me, in.Chat) || len(in.Emoji) > maxEmoji {
+		return fmt.Errorf("nobody can react to message %d of chat %d", in.Message, in.Chat)
+	}
+	var emoji []string
+	if in.Emoji != "" {
+		emoji = []string{in.Emoji}
+	}
+	id, err := w.fake.React(in.Me, in.Chat, in.Message, emoji...)
+	if err != nil {
+		return plainError(err)
+	}
+	key := readKey(in.Me, in.Chat, in.Message)
+	if w.reacts[key] = in.Emoji; in.Emoji == "" {
+		delete(w.reacts, key)
+	}
+	w.recordPush(id, true)
+	w.hub.bumpVersion()
+	return nil
+}
+
+// reactionsOf returns the reactions of people to a message.
+func (w *world) reactionsOf(chat int64, message int) []ViewReaction {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var list []ViewReaction
+	for _, p := range People() {
+		if emoji := w.reacts[readKey(p.ID, chat, message)]; emoji != "" {
+			list = append(list, ViewReaction{ID: p.ID, Name: p.Name, Emoji: emoji})
+		}
+	}
+	return list
 }
 
 // pushButton presses a button.

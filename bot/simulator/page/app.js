@@ -3,10 +3,12 @@ import { get } from './api.js';
 import { $, alertBox, toast } from './dom.js';
 import { bar, showBar } from './bar.js';
 import { chats, showChats } from './list.js';
+import { menu } from './menu.js';
 import { messages, showMessages } from './messages.js';
 import { composer, showComposer } from './composer.js';
 import { inspector, showInspector } from './inspector.js';
 import { viewer } from './media.js';
+import { search, showSearch } from './search.js';
 import { theme } from './theme.js';
 
 export const state = {
@@ -62,6 +64,7 @@ function show(view, before) {
   showBar(view);
   showChats(view);
   showMessages(view, moved);
+  showSearch(view);
   showComposer(view);
   showInspector(view);
   document.body.dataset.ready = `${view.me}/${view.chat}/${view.thread}`;
@@ -110,6 +113,8 @@ function start() {
   bar();
   chats();
   messages();
+  menu();
+  search();
   composer();
   inspector();
   viewer();

@@ -136,6 +136,18 @@ async function send() {
   refresh();
 }
 
+// command sends a command that was chosen from a message or a menu, as clients do at once.
+export async function command(text) {
+  const { view, me, chat, thread } = state;
+  try {
+    await post('say', { me, chat, thread, text: chat < 0 && !text.includes('@') ? `${text}@${view.bot_user}` : text });
+  } catch (err) {
+    toast(err.message, true);
+  }
+  $('scroll').scrollTop = $('scroll').scrollHeight;
+  refresh();
+}
+
 let unsaid = ''; // what of a long text was not sent yet
 
 // say sends a text as one message or several; files go out first, with the text below them when that is short enough.

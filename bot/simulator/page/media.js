@@ -82,7 +82,42 @@ function newPlayer(view, m, a) {
     else sound.pause();
   });
   bar.addEventListener('input', () => { if (long()) sound.currentTime = Number(bar.value) / 1000 * long(); });
-  return h('div', { class: 'player', onclick: (e) => e.stopPropagation() }, button, h('div', { class: 'player-text' }, a.kind === 'audio' && a.name ? h('strong', {}, a.name) : null, bar), left, sound);
+  const picture = a.kind === 'voice' ? waveform(sound.src, bar, sound, long) : null;
+  return h('div', { class: 'player', onclick: (e) => e.stopPropagation() }, button,
+    h('div', { class: picture ? 'player-text waved' : 'player-text' }, a.kind === 'audio' && a.name ? h('strong', {}, a.name) : null, bar, picture), left, sound);
+}
+
+const WAVES = 44; // strokes of a waveform
+const LOUD = 4 << 20; // bytes of a recording that is looked through
+
+// waveform draws how loud a recording is, and how far it has been played. What cannot be decoded stays flat.
+function waveform(src, bar, sound, long) {
+  const strokes = Array.from({ length: WAVES }, () => h('i'));
+  const box = h('span', { class: 'wave', 'aria-hidden': 'true' }, strokes);
+  const show = () => {
+    const played = long() ? Math.round(WAVES * (Number(bar.value) / 1000)) : 0;
+    strokes.forEach((s, i) => s.classList.toggle('played', i < played));
+  };
+  for (const event of ['timeupdate', 'ended', 'seeked']) sound.addEventListener(event, show);
+  bar.addEventListener('input', show);
+  loudness(src).then((list) => strokes.forEach((s, i) => { s.style.height = `${Math.round(12 + 88 * list[i])}%`; })).catch(() => box.classList.add('flat'));
+  return box;
+}
+
+// loudness of the parts of a recording, from 0 to 1.
+async function loudness(src) {
+  const response = await fetch(src);
+  const raw = response.ok ? await response.arrayBuffer() : new ArrayBuffer(0);
+  if (!raw.byteLength || raw.byteLength > LOUD) throw new Error('not decoded');
+  const samples = (await new OfflineAudioContext(1, 1, 8000).decodeAudioData(raw)).getChannelData(0);
+  const size = Math.max(1, Math.floor(samples.length / WAVES));
+  const list = Array.from({ length: WAVES }, (_, i) => {
+    let sum = 0;
+    for (let k = i * size; k < Math.min((i + 1) * size, samples.length); k++) sum += samples[k] ** 2;
+    return Math.sqrt(sum / size);
+  });
+  const most = Math.max(...list, 0.001);
+  return list.map((n) => n / most);
 }
 
 // The viewer shows one photo in full, and the others of the conversation by the arrow keys.

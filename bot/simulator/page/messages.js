@@ -3,12 +3,14 @@ import { post } from './api.js';
 import { $, alertBox, copy, day, dayOf, h, hide, reconcile, time, toast } from './dom.js';
 import { home } from './bar.js';
 import { refresh, state } from './app.js';
-import { edit, replyTo, suggest } from './composer.js';
+import { command, edit, replyTo, suggest } from './composer.js';
 import { select } from './inspector.js';
 import { album, attachment } from './media.js';
-import { render } from './render.js';
+import { openMenu } from './menu.js';
+import { commandsIn, render } from './render.js';
 
-const TRY = ['what files are here?', 'delete the temp files', 'write notes.txt: hello'];
+const TRY = ['what files are here?', 'delete the temp files', 'remind me in 2 minutes'];
+const REACTIONS = ['👍', '👎', '❤', '🔥', '😁', '🎉', '🤔', '👀'];
 const ACTIONS = {
   typing: 'is typing', upload_document: 'is sending a file', upload_photo: 'is sending a photo', upload_voice: 'is sending a voice message',
   record_voice: 'is recording', find_location: 'is looking for a place', choose_sticker: 'is choosing a sticker',
@@ -35,8 +37,18 @@ export function messages() {
     refresh();
   });
   $('messages').addEventListener('keydown', keys);
+  $('messages').addEventListener('contextmenu', (e) => {
+    const row = e.target.closest('li.message');
+    if (!row || !choices.has(row) || String(getSelection()) || e.target.closest('a, input, img, video, audio')) return; // the browser's own menu
+    e.preventDefault();
+    showMenu(row, e.clientX || e.clientY ? { x: e.clientX, y: e.clientY } : null);
+  });
   // Photos grow when they arrive: who is at the end stays there.
-  const follow = new ResizeObserver(() => { if (stuck) toEnd(); });
+  const follow = new ResizeObserver(() => {
+    // The composer is below the messages, whatever room their scrollbar takes.
+    document.documentElement.style.setProperty('--gutter', `${($('scroll').offsetWidth - $('scroll').clientWidth) / 2}px`);
+    if (stuck) toEnd();
+  });
   follow.observe($('scroll'));
   follow.observe($('messages'));
 }
@@ -50,13 +62,18 @@ function toEnd() {
 // below offers the way to the end, with the number of messages that are new there.
 function below() {
   hide($('to-end'), stuck || atEnd(), reachable);
+  // The date of what is on top stays there; those above it are behind it.
+  const dates = [...$('messages').querySelectorAll('.date')];
+  const top = $('scroll').getBoundingClientRect().top + 20;
+  const current = dates.filter((d) => d.getBoundingClientRect().top <= top).pop();
+  for (const d of dates) d.classList.toggle('past', d !== current && current !== undefined && dates.indexOf(d) < dates.indexOf(current));
   const { view } = state;
   const row = view ? view.chats.find((c) => c.chat === view.chat && c.thread === view.thread) : null;
   $('to-end-badge').hidden = !row || row.unread === 0;
   $('to-end-badge').textContent = row ? String(row.unread) : '';
 }
 
-// keys: arrows walk over the messages; Enter looks behind one, r answers it, c copies it, o goes to what it answers, e changes an own one, Delete takes it back.
+// keys: arrows walk over the messages; Enter looks behind one, r answers it, c copies it, o goes to what it answers, e changes an own one, Delete takes it back, m opens its menu.
 function keys(e) {
   const row = e.target.closest('li.message');
   if (!row || e.target !== row || e.ctrlKey || e.metaKey || e.altKey) return;
@@ -68,6 +85,7 @@ function keys(e) {
     Enter: () => { if (row.dataset.message) select(Number(row.dataset.message)); },
     r: () => use('reply'), e: () => use('edit'), Delete: () => use('delete'),
     c: () => copy((row.querySelector('figure.pre code') || row.querySelector('.text') || row).textContent),
+    m: () => showMenu(row),
     o: () => { const quote = row.querySelector('.quote'); if (quote) quote.click(); },
   }[e.key];
   if (to !== undefined) {
@@ -119,7 +137,7 @@ function items(view) {
     const [m] = list;
     if (dayOf(m.date) !== today) {
       today = dayOf(m.date);
-      out.push({ key: `day ${today}`, version: day(m.date), make: () => h('li', { class: 'day' }, h('span', {}, day(m.date))) });
+      out.push({ key: `day ${today}`, version: day(m.date), make: () => h('li', { class: 'day date' }, h('span', {}, day(m.date))) });
       before = null;
     }
     if (state.unseen && list.some((o) => o.message_id === state.unseen)) {
@@ -161,8 +179,7 @@ function message(view, list, follows) {
   const id = list[0].message_id;
   const mine = m.from === view.me;
   const chosen = state.selected !== 0 && list.some((o) => o.message_id === state.selected);
-  const reactions = [...new Set(list.flatMap((o) => o.reactions || []))];
-  return h('li', {
+  const row = h('li', {
     class: ['message', mine ? 'mine' : '', m.from_bot ? 'bot-made' : '', follows ? 'follows' : '', chosen ? 'chosen' : '', m.ephemeral ? 'alone' : ''].join(' '),
     'data-message': id || null, 'data-all': list.map((o) => o.message_id).join(' '), tabindex: '-1', 'aria-label': spoken(list, m), 'aria-describedby': 'keys-help',
   },
@@ -174,11 +191,51 @@ function message(view, list, follows) {
       m.reply ? h('button', { type: 'button', tabindex: '-1', class: m.quote ? 'quote cited' : 'quote', onclick: (e) => { e.stopPropagation(); jump(m.reply.id); } },
         h('strong', {}, m.reply.name), h('span', {}, m.quote || m.reply.text)) : null,
       list.length > 1 ? album(view, list) : m.attachment ? attachment(view, m) : null,
-      m.text ? h('div', { class: 'text' }, render(m.text, m.entities, suggest)) : null,
+      m.text ? h('div', { class: 'text' }, render(m.text, m.entities, command)) : null,
       h('span', { class: 'meta' }, m.edited ? h('span', { title: `edited ${m.edits} times, last ${time(m.edited_at)}` }, 'edited') : null, h('time', { datetime: m.date }, time(m.date)), ticks(list[list.length - 1]))),
-    reactions.length ? h('div', { class: 'reactions', role: 'img', 'aria-label': `Reactions: ${reactions.join(' ')}` }, reactions.map((r) => h('span', { 'aria-hidden': 'true' }, r))) : null,
+    reactions(list),
     m.keyboard ? keyboard(view, m) : null),
   m.ephemeral ? null : actions(view, list, m, mine));
+  if (!m.ephemeral) choices.set(row, { view, list, m, mine });
+  return row;
+}
+
+// reactions of the bot and of people: one of people says whose it is.
+function reactions(list) {
+  const all = [...new Set(list.flatMap((o) => o.reactions || []))].map((sign) => ({ sign, who: '' }));
+  for (const r of list.flatMap((o) => o.reacted || [])) {
+    const known = all.find((o) => o.sign === r.emoji);
+    if (known) known.who = [known.who, r.name].filter(Boolean).join(', ');
+    else all.push({ sign: r.emoji, who: r.name });
+  }
+  if (!all.length) return null;
+  return h('div', { class: 'reactions', role: 'img', 'aria-label': `Reactions: ${all.map((r) => [r.sign, r.who].filter(Boolean).join(' ')).join(' ')}` },
+    all.map((r) => h('span', { 'aria-hidden': 'true', title: r.who || null }, r.sign, r.who.includes(',') ? h('small', {}, String(r.who.split(',').length)) : null)));
+}
+
+// choices are what the menu of a message is made from, by its element.
+const choices = new WeakMap();
+
+// showMenu opens the menu of a message at a place, or below its bubble.
+function showMenu(row, at = null) {
+  if (!choices.has(row)) return;
+  const { view, list, m, mine } = choices.get(row);
+  const box = row.querySelector('.bubble').getBoundingClientRect();
+  const quote = quoted(row, m);
+  const own = (m.reacted || []).find((r) => r.id === view.me);
+  const react = (emoji) => attempt(post('react', { me: view.me, chat: view.chat, message: m.message_id, emoji })).then(refresh);
+  openMenu(row, at || { x: box.left + 12, y: Math.min(box.bottom - 8, $('scroll').getBoundingClientRect().bottom - 80) }, REACTIONS, own ? own.emoji : '', react, [
+    { text: quote ? 'Quote' : 'Reply', sign: '↩', act: () => replyTo(m.message_id, quote) },
+    mine && m.text ? { text: 'Edit', sign: '✎', act: () => edit(m.message_id) } : null,
+    m.text ? { text: 'Copy', sign: '⧉', act: () => copy(m.text) } : null,
+    ...(m.from_bot ? commandsIn(m.text).slice(0, 4).map((c) => ({ text: `Send ${c}`, sign: '/', act: () => command(c) })) : []),
+    m.from_bot ? { text: 'What happened', sign: 'i', act: () => select(list[0].message_id) } : null,
+    mine ? { text: 'Delete', sign: '✕', danger: true, act: () => remove(view, list) } : null,
+  ].filter(Boolean));
+}
+
+async function remove(view, list) {
+  for (const o of list) await attempt(post('delete', { me: view.me, chat: view.chat, message: o.message_id }));
 }
 
 const KINDS = { photo: 'photo', voice: 'voice message', video: 'video', audio: 'audio file', document: 'file', video_note: 'video message', animation: 'GIF', sticker: 'sticker', location: 'location', contact: 'contact', poll: 'poll' };
@@ -217,11 +274,11 @@ function actions(view, list, m, mine) {
     type: 'button', tabindex: '-1', 'data-act': label.toLowerCase(), 'aria-label': label, title: label,
     onpointerdown: (e) => e.preventDefault(), onclick: (e) => { e.stopPropagation(); act(e.currentTarget.closest('li')); },
   }, sign);
-  const remove = async () => { for (const o of list) await attempt(post('delete', { me: view.me, chat: view.chat, message: o.message_id })); };
   return h('div', { class: 'actions' },
     b('Reply', '↩', (row) => replyTo(m.message_id, quoted(row, m))),
     mine && m.text ? b('Edit', '✎', () => edit(m.message_id)) : null,
-    mine ? b('Delete', '✕', remove) : null,
+    mine ? b('Delete', '✕', () => remove(view, list)) : null,
+    b('More', '⋯', (row) => showMenu(row)),
     m.from_bot ? b('What happened', h('span', { class: 'info', 'aria-hidden': 'true' }, 'i'), () => select(list[0].message_id)) : null);
 }
 

@@ -1,10 +1,11 @@
 // Text with entities, as Telegram shows it. Offsets and lengths are UTF-16 units, which is what JavaScript counts in.
 import { copy, h, hide } from './dom.js';
+import { highlight } from './highlight.js';
 
 const BLOCKS = new Set(['pre', 'blockquote', 'expandable_blockquote']);
 
-// render returns the nodes of a text with its entities. act is called with a command that was clicked.
-export function render(text, entities = [], act = () => {}) {
+// render returns the nodes of a text with its entities. act is called with a command that was clicked; without it, commands are text.
+export function render(text, entities = [], act = null) {
   const list = entities.map((e) => ({ ...e, start: e.offset, end: Math.min(e.offset + e.length, text.length) }))
     .filter((e) => e.start >= 0 && e.end > e.start);
   return span(text, 0, text.length, ordered(list), act);
@@ -27,24 +28,39 @@ function span(text, from, to, list, act) {
       rest = others;
       continue;
     }
-    plain(out, text.slice(at, start), BLOCKS.has(e.type));
+    plain(out, text.slice(at, start), BLOCKS.has(e.type), act);
     const inner = others.filter((o) => o.start < end).map((o) => ({ ...o, end: Math.min(o.end, end) }));
     const beyond = others.filter((o) => o.start < end && o.end > end).map((o) => ({ ...o, start: end }));
     out.push(wrap(e, text.slice(start, end), () => span(text, start, end, inner, act), act));
     rest = ordered([...beyond, ...others.filter((o) => o.start >= end)]);
     at = end;
   }
-  plain(out, text.slice(at, to), false);
+  plain(out, text.slice(at, to), false, act);
   return out;
 }
 
+// A command in a text: clients find these in messages of bots themselves.
+const COMMAND = /(?<=^|[\s(])\/[a-zA-Z][a-zA-Z0-9_]{0,31}(?:@[a-zA-Z][a-zA-Z0-9_]{3,31})?(?![\w/.-])/g;
+
+// commandsIn lists the commands of a text, each once.
+export const commandsIn = (text) => [...new Set([...text.matchAll(COMMAND)].map(([name]) => name))];
+
+// No stop of Tab: the menu of the message sends it too.
+const command = (text, act) => h('button', { type: 'button', class: 'inline', tabindex: '-1', title: `Send ${text}`, onclick: (ev) => { ev.stopPropagation(); act(text); } }, text);
+
 // plain adds text. The line break next to a block is the block's own.
-function plain(out, text, beforeBlock) {
+function plain(out, text, beforeBlock, act) {
   const last = out[out.length - 1];
   let s = text;
   if (last instanceof Element && last.dataset.block !== undefined && s.startsWith('\n')) s = s.slice(1);
   if (beforeBlock && s.endsWith('\n')) s = s.slice(0, -1);
-  if (s !== '') out.push(document.createTextNode(s));
+  let at = 0;
+  for (const { 0: name, index } of act ? s.matchAll(COMMAND) : []) {
+    if (index > at) out.push(document.createTextNode(s.slice(at, index)));
+    out.push(command(name, act));
+    at = index + name.length;
+  }
+  if (at < s.length) out.push(document.createTextNode(s.slice(at)));
 }
 
 const TAGS = { bold: 'strong', italic: 'em', underline: 'u', strikethrough: 's' };
@@ -70,7 +86,7 @@ function wrap(e, text, children, act) {
     case 'email':
       return link(`mailto:${text}`, children());
     case 'bot_command':
-      return h('button', { type: 'button', class: 'inline', onclick: (ev) => { ev.stopPropagation(); act(text); } }, text);
+      return act ? command(text, act) : h('span', {}, text);
     case 'mention': case 'text_mention': case 'hashtag': case 'cashtag': case 'phone_number':
       return h('span', { class: 'mention' }, children());
     case 'date_time':
@@ -97,7 +113,7 @@ function pre(e, text) {
   return h('figure', { class: 'pre', 'data-block': '' },
     h('figcaption', {}, h('span', {}, e.language || 'text'),
       h('button', { type: 'button', tabindex: '-1', onclick: (ev) => { ev.stopPropagation(); copy(body); } }, 'Copy')),
-    h('pre', {}, h('code', {}, body)));
+    h('pre', {}, h('code', {}, highlight(body, e.language))));
 }
 
 function spoiler(children) {
