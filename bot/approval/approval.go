@@ -351,6 +351,23 @@ func deciderNames(a bot.Approval) string {
 	return a.By
 }
 
+// PressData is the data of the button with which the card of a question is approved once, or denied.
+func PressData(id string, approve bool) string {
+	if approve {
+		return "a1:" + id + ":y"
+	}
+	return "a1:" + id + ":n"
+}
+
+// Card returns what the card of a question says now, and the file that it refers to if the command is too long for it.
+func (b *Broker) Card(a *bot.Approval) (text, file string, err error) {
+	content, exact, err := b.questionCard(a)
+	if exact != nil {
+		file = string(exact.Data)
+	}
+	return content.Text, file, err
+}
+
 // Press handles a press of a button. Data is "a1:<id>:<choice>"; anybody with a client of their own can send anything,
 // on any message. A press that does not belong to a button of this card changes and removes nothing: it only gets a
 // reply.

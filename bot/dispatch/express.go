@@ -226,11 +226,10 @@ func ignoreHandled(err error) error {
 // changed in the meantime. If several processes handle the same arrival, the first one to store its effect
 // wins, and the others do nothing.
 func (d *Dispatcher) storeEffect(ctx context.Context, a *bot.Arrival, compute func() (turn.Effect, error)) error {
-	var err error
-	for range 4 {
-		var e turn.Effect
-		if e, err = compute(); err != nil {
-			return err
+	return d.ApplyEffect(ctx, func() (turn.Effect, error) {
+		e, err := compute()
+		if err != nil {
+			return e, err
 		}
 		e.Change.Handles = a.Seq
 		e.Change.Send = slices.DeleteFunc(e.Change.Send, isUnsaidRow)
@@ -239,6 +238,19 @@ func (d *Dispatcher) storeEffect(ctx context.Context, a *bot.Arrival, compute fu
 			if e.Change.Send[i].Key == "" {
 				e.Change.Send[i].Key = fmt.Sprintf("reply/%s/%d", d.turnID(a), i)
 			}
+		}
+		return e, nil
+	})
+}
+
+// ApplyEffect stores an Effect and does what follows from it. It is also for what is decided outside of messages, such
+// as on the operator's page. compute is called again if the state has changed in the meantime; its error ends it.
+func (d *Dispatcher) ApplyEffect(ctx context.Context, compute func() (turn.Effect, error)) error {
+	var err error
+	for range 4 {
+		var e turn.Effect
+		if e, err = compute(); err != nil {
+			return err
 		}
 		var applied *bot.Applied
 		if applied, err = d.parts.Store.Apply(ctx, &e.Change); err == nil {

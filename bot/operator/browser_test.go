@@ -21,6 +21,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/quota"
 )
 
 // browserTime bounds a browser test; it is only there so that a broken page fails and does not hang.
@@ -197,13 +198,16 @@ func TestBrowser(t *testing.T) {
 	b.panel("approvals")
 	b.says("akun")
 	b.says("1 of 2")
+	b.approve()
 	b.panel("servers")
 	b.says("exit status 1: no token [redacted]")
 	b.shot("6-servers")
 	b.panel("quotas")
-	b.says("20 turns of 20 turns")
+	b.says("Turns today")
+	b.says("20 of 20")
 	b.says("limit set by Ann")
 	b.shot("7-quotas")
+	b.limit()
 	b.panel("audit")
 	b.says("3 (ask find … -delete)")
 	b.do("search", chromedp.Evaluate[chromedp.Void](`document.querySelector("#filters [name=person]").value = "43"; document.querySelector("#filters").requestSubmit()`))
@@ -251,6 +255,37 @@ func (b *tab) letters() {
 	lost, err := b.store.Lost(b.t.Context(), "telegram", "1")
 	if err != nil || len(lost) != 0 {
 		b.t.Errorf("after the drop: %+v %v", lost, err)
+	}
+}
+
+// approve looks at a question and denies it; the first time it is left for later.
+func (b *tab) approve() {
+	for range 2 {
+		b.do("look", click(`#content [data-do="look"]`))
+		b.until(`document.querySelector("#question").open && document.querySelector("#question-text").textContent.includes("make deploy [redacted]")`)
+		b.shot("5b-question")
+		b.do("later", click("#question-no"))
+		b.until(`!document.querySelector("#question").open`)
+	}
+	b.do("look", click(`#content [data-do="look"]`))
+	b.until(`document.querySelector("#question").open`)
+	b.do("deny", click("#question-deny"))
+	b.says("No question waits.")
+	if a, err := b.store.Approval(b.t.Context(), "q1"); err != nil || a.State != bot.Denied || a.By != "telegram:42" {
+		b.t.Errorf("after the denial: %+v, %v", a, err)
+	}
+}
+
+// limit sets a limit of a person.
+func (b *tab) limit() {
+	b.do("change", click(`#content [data-limit="user/telegram:43"]`))
+	b.until(`document.querySelector("#limit").open && document.querySelector("#limit-title").textContent === "Turns of Ben, each day" && document.querySelector("#limit-value").value === "20"`)
+	b.shot("7b-limit")
+	b.do("set", chromedp.Evaluate[chromedp.Void](`document.querySelector("#limit-value").value = "25"`), click("#limit-set"))
+	b.until(`!document.querySelector("#limit").open && document.querySelector("#toasts").textContent.includes("25 turns")`)
+	facts, err := b.store.FactsOf(b.t.Context(), quota.Bucket, "", b.clock())
+	if set := quota.SetLimits(facts); err != nil || len(set) != 1 || set[0].Level != "user/telegram:43" || set[0].Limit != 25 {
+		b.t.Errorf("limits: %+v, %v", set, err)
 	}
 }
 
@@ -332,6 +367,21 @@ func TestAccessible(t *testing.T) {
 			}
 			b.examine(name)
 			b.shot("axe-" + name)
+		}
+		b.panel("approvals")
+		b.do("look", click(`#content [data-do="look"]`))
+		b.until(`document.querySelector("#question").open`)
+		b.examine(fmt.Sprintf("%s-%d-question", colours, width))
+		b.shot(fmt.Sprintf("axe-%s-%d-question", colours, width))
+		b.do("later", click("#question-no"))
+		b.panel("quotas")
+		b.do("change", click(`#content [data-limit]`))
+		b.until(`document.querySelector("#limit").open`)
+		b.examine(fmt.Sprintf("%s-%d-limit", colours, width))
+		b.shot(fmt.Sprintf("axe-%s-%d-limit", colours, width))
+		b.do("cancel", click("#limit-no"))
+		if right := eval[float64](b, `document.querySelector("#signout").getBoundingClientRect().right - innerWidth`); right > 0 {
+			t.Errorf("at %d px the button to sign out ends %v px outside", width, right)
 		}
 		b.panel("sessions")
 		b.do("look behind", click(`[data-session="`+string(annChat)+`"]`))

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/zephbot/zephbot/bot"
@@ -27,6 +28,8 @@ import (
 //	GET  queue    ?after&before
 //	GET  letters  ?before
 //	POST letter   {kind,id,do}       retry or drop; kind arrival or row; put on record
+//	POST question {question,do,seen}       show (put on record), approve or deny: as a press of the card's button
+//	POST limit    {level,unit,window,limit}   as /quota set; limit "" = as configured, "off" = none
 //	GET  approvals, servers, quotas, costs ?days
 //	GET  audit    ?person&tool&result&since&until&next
 //
@@ -65,6 +68,8 @@ func (p *Page) routes() http.Handler {
 	p.handleRead(mux, "audit", p.searchAudit)
 	p.handleChange(mux, "texts", p.showTexts)
 	p.handleChange(mux, "letter", p.decideLetter)
+	p.handleChange(mux, "question", p.handleQuestion)
+	p.handleChange(mux, "limit", p.changeLimit)
 	guard := webpage.Guard{
 		Known: p.knownHost, Entry: "/admin/",
 		Where: "this page is for people on this machine (or through ssh -L), or at metrics.public_url",
@@ -170,6 +175,9 @@ func (p *Page) cleanTexts(out any) (any, error) {
 	return p.scrubValue(v), nil
 }
 
+// ownKeys are fields with values that are random by nature, and ours.
+var ownKeys = []string{"token", "next", "question", "seen"}
+
 func (p *Page) scrubValue(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -180,7 +188,7 @@ func (p *Page) scrubValue(v any) any {
 		}
 	case map[string]any:
 		for key, value := range v {
-			if key != "token" && key != "next" { // random by nature, and ours
+			if !slices.Contains(ownKeys, key) {
 				v[key] = p.scrubValue(value)
 			}
 		}

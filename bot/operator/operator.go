@@ -1,6 +1,7 @@
 // Package operator is the operator's page: what the service does, what waits and what went wrong, on a web page for
 // admins. A person signs in by a link for one use that the bot sends them (/admin). The page reads the store, and so
-// shows the work of all processes; the only things that it changes are dead letters, which can be retried or dropped.
+// shows the work of all processes. It changes three things: dead letters are retried or dropped, open questions are
+// decided, and limits are set, the latter two on the same paths as in the chat.
 //
 // The page and the server speak JSON (http.go). Every answer passes the redactor, and texts of conversations are given
 // only for a request of their own, which is put on record.
@@ -34,6 +35,7 @@ type Deps struct {
 	Redact func(text string) string
 	Sources
 	Effects
+	Decisions
 	Words  texts.Words
 	Now    func() time.Time
 	Log    zerolog.Logger
@@ -62,6 +64,8 @@ type Sources struct {
 	Audit func(ctx context.Context, q AuditQuery) (AuditPage, error)
 	// Spent returns the USD that each provider has cost since this process began.
 	Spent func() map[string]float64
+	// Priceless names the models whose price nobody knows: what they cost is not in any sum.
+	Priceless []string
 	// Names returns the names of people by caller id, as far as they are known.
 	Names func(ctx context.Context) map[string]string
 }

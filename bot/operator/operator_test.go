@@ -181,6 +181,8 @@ func TestForeignRequests(t *testing.T) {
 		{"a tunnel's port", "GET", "/admin/", nil, map[string]string{"Host": "localhost:1234"}, 200},
 		{"the public name", "GET", "/admin/", nil, map[string]string{"Host": "zeph.example.org"}, 200},
 		{"link to the page", "GET", "/admin/", nil, map[string]string{"Sec-Fetch-Site": "cross-site"}, 200},
+		{"a decision without the token", "POST", "/admin/api/question", map[string]string{"question": "q1", "do": "approve", "seen": "h1"}, nil, 403},
+		{"a limit without the token", "POST", "/admin/api/limit", map[string]string{"level": "user/telegram:42", "unit": "turns", "window": "day", "limit": "1"}, nil, 403},
 		{"form", "POST", "/admin/api/letter", drop, with(map[string]string{"Content-Type": "text/plain"}), 415},
 		{"get that writes", "GET", "/admin/api/letter", nil, nil, 405},
 		{"listing", "GET", "/admin/page/", nil, nil, 404},

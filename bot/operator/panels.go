@@ -14,6 +14,7 @@ import (
 
 // approvalRow is a question that waits for a decision. What it would run is a text of the conversation, and not shown.
 type approvalRow struct {
+	ID      string         `json:"question,omitempty"` // for a decision; "" = it is decided in the chat only
 	Short   string         `json:"short"`
 	Session bot.SessionKey `json:"session"`
 	Chat    string         `json:"chat"`
@@ -38,7 +39,12 @@ func (p *Page) listApprovals(ctx context.Context, _ *visitor, _ *http.Request) (
 			continue
 		}
 		if all++; len(list) < PageSize {
+			id := a.ID
+			if p.deps.Apply == nil {
+				id = ""
+			}
 			list = append(list, approvalRow{
+				ID:      id,
 				Short:   a.Short,
 				Session: a.Session,
 				Chat:    a.Place.Chat,
@@ -107,6 +113,7 @@ type chartBar struct {
 	Fresh  time.Time `json:"fresh"`
 	By     string    `json:"by,omitempty"`
 	At     time.Time `json:"at,omitzero"`
+	Set    bool      `json:"set,omitempty"` // the limit can be changed here
 }
 
 func (p *Page) listQuotas(ctx context.Context, _ *visitor, r *http.Request) (any, error) {
@@ -139,6 +146,7 @@ func (p *Page) listQuotas(ctx context.Context, _ *visitor, r *http.Request) (any
 			Fresh:  b.Fresh,
 			By:     cmp.Or(b.Name, b.By),
 			At:     b.At,
+			Set:    p.settable(&b),
 		})
 	}
 	return map[string]any{"bars": list, "page": page, "all": len(bars), "more": from+PageSize < len(bars)}, nil
@@ -250,6 +258,7 @@ func (p *Page) showCosts(ctx context.Context, _ *visitor, r *http.Request) (any,
 		"days":      list,
 		"people":    topSpenders(people, p.deps.Names(ctx)),
 		"providers": p.providers(),
+		"priceless": append([]string{}, p.deps.Priceless...),
 	}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/operator"
 	"github.com/zephbot/zephbot/bot/quota"
@@ -46,6 +48,9 @@ type world struct {
 	now    time.Time
 	admins map[string]bool
 	lines  []string // of the audit log
+
+	approvers []string
+	continued []bot.SessionKey // whose turns go on
 }
 
 // office is a process with its page.
@@ -84,7 +89,7 @@ func (w *world) logged() string {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return &world{t: t, store: bottest.New(), now: time.Now().UTC().Truncate(time.Second), admins: map[string]bool{"telegram:42": true}}
+	return &world{t: t, store: bottest.New(), now: time.Now().UTC().Truncate(time.Second), admins: map[string]bool{"telegram:42": true}, approvers: []string{"telegram:42", "telegram:44"}}
 }
 
 // open starts a process on the world.
@@ -115,7 +120,8 @@ func (w *world) open(change func(*operator.Deps)) *office {
 			w.lines = append(w.lines, call.Origin.Caller+" "+call.Tool+" "+string(call.Args))
 			return nil
 		}},
-		Words: texts.Words{}, Now: w.clock, Log: zerolog.Nop(), Listen: "127.0.0.1:9090",
+		Decisions: w.decisions(),
+		Words:     texts.Words{}, Now: w.clock, Log: zerolog.Nop(), Listen: "127.0.0.1:9090",
 	}
 	if change != nil {
 		change(&deps)
@@ -128,6 +134,56 @@ func (w *world) open(change func(*operator.Deps)) *office {
 	o.own.Jar = o.jar
 	o.own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return o
+}
+
+// decisions are those of the chat: the broker of questions, and the manager of quotas.
+func (w *world) decisions() operator.Decisions {
+	broker := approval.New(approval.Deps{
+		Store: w.store, Now: w.clock, Rights: func(context.Context, bot.Place, string) (approval.Rights, error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return approval.Rights{Approvers: slices.Clone(w.approvers), Requester: true, Required: 1}, nil
+		},
+	}, time.Hour)
+	meter := quota.New(quota.Options{}, nil, w.store, texts.Words{}, w.clock, nil)
+	quotas := &quota.Manager{
+		Meter: meter, Facts: w.store, Now: w.clock, Admins: func() []string { return nil },
+		Record: func(call *turn.Call, args any) []bot.Fact {
+			raw, _ := json.Marshal(args) // strings
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.lines = append(w.lines, call.Message.Caller+" quota_set "+string(raw))
+			return nil
+		},
+	}
+	return operator.Decisions{
+		Card: broker.Card, Press: broker.Press, Quota: quotas.Manage,
+		Apply: func(ctx context.Context, compute func() (turn.Effect, error)) error {
+			e, err := compute()
+			if err != nil {
+				return err
+			}
+			applied, err := w.store.Apply(ctx, &e.Change)
+			if err != nil {
+				return err
+			}
+			w.mu.Lock()
+			w.continued = append(w.continued, e.Decided...)
+			w.mu.Unlock()
+			if e.Then == nil {
+				return nil
+			}
+			next, err := e.Then(ctx, applied)
+			if err != nil {
+				return err
+			}
+			w.mu.Lock()
+			w.continued = append(w.continued, next.Decided...)
+			w.mu.Unlock()
+			_, err = w.store.Apply(ctx, &next.Change)
+			return err
+		},
+	}
 }
 
 func servers() []mcp.Status {
@@ -197,7 +253,7 @@ func (w *world) fill() {
 	}})
 	w.do(&bot.Change{Ask: []bot.Approval{{
 		ID: "q1", Short: "akun", Session: team, Place: group, Turn: "t2", Call: "c1", Caller: "telegram:43", Tool: "bash", State: bot.Open, Needed: 2, Votes: []string{"telegram:42"},
-		Body: []byte(`{"show":"make deploy"}`), Created: at, Expires: at.Add(time.Hour),
+		Body: []byte(`{"question":{"tool":"bash","show":"make deploy ` + secret + `","command":true}}`), Hash: "h1", Created: at, Expires: at.Add(time.Hour),
 	}}})
 	w.charge()
 }

@@ -4,7 +4,7 @@ import { $, h, toast } from './dom.js';
 import { columns, share } from './charts.js';
 import { inspect } from './inspector.js';
 import { span } from './story.js';
-import { count, moment, pager, part, table, tag, usd } from './table.js';
+import { count, moment, number, pager, part, table, tag, usd } from './table.js';
 import { open, refresh, state } from './app.js';
 
 const RESULTS = [['', 'any'], ['success', 'success'], ['error', 'error'], ['blocked', 'blocked'], ['timeout', 'timeout'], ['cancelled', 'cancelled'], ['rollback', 'rolled back']];
@@ -47,15 +47,59 @@ function ask(text, yes) {
   });
 }
 
-async function decide(kind, id, what) {
-  if (what === 'drop' && !await ask('Drop it for good? It is neither tried again nor listed any more.', 'Drop')) return;
+// look shows what a question would do, and decides about it as its card in the chat does.
+async function look(a) {
+  let q;
   try {
-    const out = await post('letter', { kind, id, do: what });
+    q = await post('question', { question: a.question, do: 'show' });
+  } catch (err) {
+    toast(err.message, true);
+    return;
+  }
+  $('question-text').textContent = q.text;
+  $('question-file').hidden = !q.file;
+  $('question-file').textContent = q.file || '';
+  const what = await dialog('question', { approve: 'question-approve', deny: 'question-deny' });
+  if (what) await send('question', { question: q.question, do: what, seen: q.seen });
+}
+
+// dialog shows a dialog and returns the name of the button that ended it; "" = it was left.
+function dialog(id, buttons) {
+  const box = $(id);
+  return new Promise((done) => {
+    let chosen = '';
+    for (const [name, button] of Object.entries(buttons)) $(button).onclick = () => { chosen = name; box.close(); };
+    $(`${id}-no`).onclick = () => box.close();
+    box.onclose = () => done(chosen);
+    box.showModal();
+  });
+}
+
+async function send(path, body) {
+  try {
+    const out = await post(path, body);
     toast(out.said);
   } catch (err) {
     toast(err.message, true);
   }
   refresh();
+}
+
+// limit changes a limit, as /quota does in the chat.
+async function limit(b) {
+  $('limit-title').textContent = `${unitOf(b)} of ${ownerOf(b)}, ${b.window === 'month' ? 'each month' : 'each day'}`;
+  const field = $('limit-value');
+  field.value = b.limit ? String(b.unit === 'microusd' ? b.limit / 1e6 : b.limit) : '';
+  field.step = b.unit === 'microusd' ? 'any' : '1';
+  $('limit-unset').hidden = !b.by;
+  $('limit-form').onsubmit = (e) => { e.preventDefault(); $('limit-set').click(); };
+  const what = await dialog('limit', { set: 'limit-set', off: 'limit-off', unset: 'limit-unset' });
+  if (what) await send('limit', { level: b.level, unit: b.unit, window: b.window, limit: { set: field.value.trim() || '0', off: 'off', unset: '' }[what] });
+}
+
+async function decide(kind, id, what) {
+  if (what === 'drop' && !await ask('Drop it for good? It is neither tried again nor listed any more.', 'Drop')) return;
+  await send('letter', { kind, id, do: what });
 }
 
 const choices = (kind, id, kept) => h('span', { class: 'choices' },
@@ -69,7 +113,7 @@ export const panels = {
   sessions: {
     title: 'Sessions', sign: '☰', path: 'sessions',
     filters: [{ name: 'text', label: 'Search', placeholder: 'chat, person or turn' }, { name: 'state', label: 'State', options: [['', 'any'], ...Object.entries(LANES)] }],
-    note: (d) => `${count(d.all)} sessions${d.cut ? ' among the first 10 000' : ''}; those that work come first.`,
+    note: (d) => `${number(d.all, 'session')}${d.cut ? ' among the first 10 000' : ''}; those that work come first.`,
     show: (d) => [table('Sessions', laneColumns, d.sessions, 'No session is like that.'), turn({}, d)],
   },
   queue: {
@@ -102,10 +146,11 @@ export const panels = {
   },
   approvals: {
     title: 'Approvals', sign: '✋', path: 'approvals',
-    note: () => 'Questions that wait. They are decided in the chat.',
+    note: () => 'Questions that wait. A decision here is that of the card in the chat, by the same rules; looking is in the audit log.',
     show: (d) => [table('Approvals that wait', [
       ['Tool', (a) => h('code', {}, a.tool)], ['Asked by', person], ['Session', (a) => session(a.session, `chat ${a.chat}`)], ['Since', (a) => moment(a.since)], ['Expires', (a) => moment(a.expires)],
       ['Approved', (a) => `${a.votes} of ${a.needed}`, 'n'], ['Name', (a) => a.short],
+      ['Decide', (a) => (a.question ? h('button', { type: 'button', 'data-do': 'look', 'data-focus': `look ${a.question}`, 'aria-label': `Look at ${a.short} and decide`, onclick: () => look(a) }, 'Look …') : 'in the chat'), 'end'],
     ], d.approvals, 'No question waits.')],
   },
   servers: {
@@ -144,20 +189,33 @@ export const panels = {
     note: (d) => {
       const sum = d.days.reduce((n, day) => n + day.usd, 0);
       const turns = d.days.reduce((n, day) => n + day.turns, 0);
-      return `${usd(sum)} for ${count(turns)} turns in ${d.days.length} days.`;
+      const known = sum > 0 || !d.priceless.length ? usd(sum) : 'unknown costs';
+      return `${known} for ${number(turns, 'turn')} in ${number(d.days.length, 'day')}.${d.priceless.length ? ` Nobody knows the price of ${d.priceless.join(', ')}: what they cost is not in the sums.` : ''}`;
     },
     show: costs,
   },
 };
 
-const amount = (n, unit) => (unit === 'microusd' ? usd(n / 1e6) : unit === 'tokens' ? `${count(n)} tokens` : `${count(n)} turns`);
+const amount = (n, unit) => (unit === 'microusd' ? usd(n / 1e6) : count(n));
+const unitOf = (b) => ({ microusd: 'USD', tokens: 'Tokens' }[b.unit] || 'Turns');
+
+// ownerOf names whose limit it is: a person, a group, or the bot.
+function ownerOf(b) {
+  const [kind, ...rest] = b.level.split('/');
+  if (kind === 'bot') return 'the whole bot';
+  return b.name || (kind === 'chat' ? rest.at(-1) : rest.join('/'));
+}
+
+// price is what something has cost, or that nobody knows: tokens were used, but the price of a model is unknown.
+const price = (x, d) => (x.usd === 0 && x.tokens !== 0 && d.priceless.length ? h('span', { class: 'quiet', title: 'Nobody knows the price of the model' }, 'unknown') : usd(x.usd));
 
 function bar(b) {
   const [kind, ...rest] = b.level.split('/');
-  const who = b.name ? `${b.name} (${rest.join('/')})` : rest.join('/');
   const used = amount(b.used, b.unit);
   return h('li', { class: 'quota' },
-    h('p', { class: 'quota-head' }, h('span', {}, tag({ user: 'person', chat: 'chat', bot: 'bot' }[kind] || kind), ' ', h('strong', {}, who), ` · ${b.window === 'month' ? 'this month' : 'today'}`),
+    h('p', { class: 'quota-head' }, h('span', {}, tag({ user: 'person', chat: 'chat', bot: 'bot' }[kind] || kind), ' ', h('strong', { title: rest.join('/') }, ownerOf(b)), b.name ? h('small', {}, ` ${rest.join('/')}`) : null),
+      b.set ? h('button', { type: 'button', class: 'link', 'data-focus': `limit ${b.level} ${b.unit} ${b.window}`, 'data-limit': b.level, 'aria-label': `Change the limit of ${ownerOf(b)}: ${unitOf(b)} ${b.window === 'month' ? 'this month' : 'today'}`, onclick: () => limit(b) }, 'Change …') : null),
+    h('p', { class: 'quota-head' }, h('span', {}, `${unitOf(b)} ${b.window === 'month' ? 'this month' : 'today'}`),
       h('span', {}, b.limit ? `${used} of ${amount(b.limit, b.unit)}` : `${used}, no limit`)),
     b.limit ? share(b.used, b.limit) : null,
     h('p', { class: 'quiet small' }, b.limit ? (b.by ? ['limit set by ', b.by, ', ', moment(b.at)] : 'limit from the configuration') : null, b.limit ? [' · afresh ', moment(b.fresh)] : null));
@@ -171,20 +229,20 @@ function costs(d) {
   return [
     part(money ? 'USD a day' : 'Tokens a day', 0, columns(money ? 'What models cost, by day' : 'Tokens of models, by day', data, (n) => (money ? usd(n) : count(Math.round(n)))),
       h('details', {}, h('summary', {}, 'As a table'), table('Costs by day', [
-        ['Day', (x) => label(x.day)], ['Turns', (x) => count(x.turns), 'n'], ['Tokens', (x) => count(x.tokens), 'n'], ['USD', (x) => usd(x.usd), 'n'],
+        ['Day', (x) => label(x.day)], ['Turns', (x) => count(x.turns), 'n'], ['Tokens', (x) => count(x.tokens), 'n'], ['USD', (x) => price(x, d), 'n'],
       ], [...d.days].reverse().filter((x) => x.turns || x.tokens || x.usd), 'Nothing was used.'))),
-    part('People', d.people.length, spenders(d.people, 'People who cost most', 'Nobody has used anything.')),
-    part('Providers', 0, h('p', { class: 'quiet small' }, 'Since this process started.'), spenders(d.providers, 'Costs by provider', 'This process has called no model.', true)),
+    part('People', d.people.length, spenders(d, d.people, 'People who cost most', 'Nobody has used anything.')),
+    part('Providers', 0, h('p', { class: 'quiet small' }, 'Since this process started.'), spenders(d, d.providers, 'Costs by provider', 'This process has called no model.', true)),
   ];
 }
 
-function spenders(list, caption, empty, plain = false) {
+function spenders(d, list, caption, empty, plain = false) {
   const money = list.some((x) => x.usd > 0);
   const value = (x) => (money ? x.usd : x.tokens || 0);
   const most = Math.max(...list.map(value), 0);
   return table(caption, [
     [plain ? 'Provider' : 'Person', (x) => (x.name ? `${x.name} (${x.id})` : x.id)], ['Share', (x) => (most ? share(value(x), most, true) : ''), 'wide'],
-    ...(plain ? [] : [['Turns', (x) => count(x.turns || 0), 'n'], ['Tokens', (x) => count(x.tokens || 0), 'n']]), ['USD', (x) => usd(x.usd), 'n'],
+    ...(plain ? [] : [['Turns', (x) => count(x.turns || 0), 'n'], ['Tokens', (x) => count(x.tokens || 0), 'n']]), ['USD', (x) => price(x, d), 'n'],
   ], list, empty);
 }
 

@@ -16,6 +16,9 @@ export const moment = (iso) => (iso && !iso.startsWith('0001') ? h('time', { dat
 
 export const count = (n) => new Intl.NumberFormat().format(n);
 
+// number is how many there are of something: 1 session, 2 sessions.
+export const number = (n, what) => `${count(n)} ${what}${n === 1 ? '' : 's'}`;
+
 // usd shows an amount of dollars as precisely as it needs.
 export const usd = (n) => (n === 0 ? '$0' : n >= 1 ? `$${n.toFixed(2)}` : `$${n.toPrecision(2)}`);
 

@@ -227,7 +227,7 @@ function showMenu(row, at = null) {
   openMenu(row, at || { x: box.left + 12, y: Math.min(box.bottom - 8, $('scroll').getBoundingClientRect().bottom - 80) }, REACTIONS, own ? own.emoji : '', react, [
     { text: quote ? 'Quote' : 'Reply', sign: '↩', act: () => replyTo(m.message_id, quote) },
     mine && m.text ? { text: 'Edit', sign: '✎', act: () => edit(m.message_id) } : null,
-    m.text ? { text: 'Copy', sign: '⧉', act: () => copy(m.text) } : null,
+    m.text ? { text: 'Copy', sign: '❐', act: () => copy(m.text) } : null,
     ...(m.from_bot ? commandsIn(m.text).slice(0, 4).map((c) => ({ text: `Send ${c}`, sign: '/', act: () => command(c) })) : []),
     m.from_bot ? { text: 'What happened', sign: 'i', act: () => select(list[0].message_id) } : null,
     mine ? { text: 'Delete', sign: '✕', danger: true, act: () => remove(view, list) } : null,

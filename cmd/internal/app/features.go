@@ -2,15 +2,12 @@ package app
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/halt"
-	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/refusal"
 	"github.com/zephbot/zephbot/bot/rulebook"
 	"github.com/zephbot/zephbot/bot/servers"
@@ -30,23 +27,13 @@ func (s *service) listFeatures(store bot.Store, questions servers.Questions, sto
 		Words:  words,
 		Now:    c.now,
 	}
-	quotas := &quota.Manager{
-		Meter:     s.meter,
-		Facts:     store,
-		Words:     words,
-		Now:       c.now,
-		Admins:    ch.admins,
-		Priceless: slices.Sorted(maps.Values(c.models.Offers().Unpriced())),
-		Record:    c.quotaLine,
-		Recorded:  c.records.Settle,
-	}
 	return feature.List{
 		conversation.Feature(),
 		status.Feature(),
 		stops.Feature(),
 		approval.Feature(questions),
 		rulebook.Answers{Book: c.book, Chain: c.unasked, Granted: s.broker.Rules, Words: words}.Feature(),
-		quotas.Feature(),
+		s.quotas.Feature(),
 		{Name: "moves", Follow: s.moves.Follow},
 		ch.people.Feature(words, ch.follow),
 		c.choices.Feature(),

@@ -11,6 +11,7 @@ import (
 	"github.com/zephbot/zephbot/bot/operator"
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/telegram"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/cmd/internal/metrics"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/audit"
@@ -42,12 +43,18 @@ func (s *service) newOperator() *operator.Page {
 		Redact: c.redactor.String,
 		Sources: operator.Sources{
 			Servers: servers, Audit: c.auditSearch(), Spent: c.metrics.Spent, Names: ch.names,
-			Bars: s.bars, MonthBegan: s.meter.MonthBegan,
+			Bars: s.bars, MonthBegan: s.meter.MonthBegan, Priceless: s.quotas.Priceless,
 		},
 		Effects: operator.Effects{
 			Line:     func(call *tools.Call) []bot.Fact { return c.records.Due(call, nil) },
 			Recorded: c.records.Settle, Wake: func(session bot.SessionKey) { s.dispatcher.Wake(session) },
 			Deliver: func(place bot.Place) { s.outbox.Wake(place) },
+		},
+		Decisions: operator.Decisions{
+			Card: s.broker.Card, Press: s.press, Quota: s.quotas.Manage,
+			Apply: func(ctx context.Context, compute func() (turn.Effect, error)) error {
+				return s.dispatcher.ApplyEffect(ctx, compute)
+			},
 		},
 		Words:  c.words(),
 		Now:    c.now,

@@ -2,6 +2,8 @@ package app
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
@@ -37,6 +39,21 @@ func (c *Core) meterOptions() quota.Options {
 		}
 	}
 	return o
+}
+
+// newQuotas builds what carries out what admins say about limits.
+func (s *service) newQuotas(store bot.Store) *quota.Manager {
+	c := s.core
+	return &quota.Manager{
+		Meter:     s.meter,
+		Facts:     store,
+		Words:     c.words(),
+		Now:       c.now,
+		Admins:    s.ch.admins,
+		Priceless: slices.Sorted(maps.Values(c.models.Offers().Unpriced())),
+		Record:    c.quotaLine,
+		Recorded:  c.records.Settle,
+	}
 }
 
 // quotaLine is what the audit says of a limit that an admin has set or taken back.

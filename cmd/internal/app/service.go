@@ -95,6 +95,8 @@ type service struct {
 	features      feature.List
 	commands      *command.Table
 	broker        *approval.Broker
+	press         func(ctx context.Context, msg *bot.Message) (turn.Effect, error) // of a button of a question
+	quotas        *quota.Manager
 	meter         *quota.Meter
 	serverHandler *servers.Handler // handles /mcp
 	moves         *moves.Relocator
@@ -146,6 +148,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	decided := counted{broker, c}
 	s.serverHandler = s.newServerHandler(decided)
 	questions := servers.Questions{Broker: decided, Jobs: s.serverHandler}
+	s.press = questions.Press
 	limits := c.meterOptions()
 	limits.Admin = func(ctx context.Context, place bot.Place, caller string) bool {
 		if ch.people == nil { // the terminal and editors have one person, who can change the configuration
@@ -156,6 +159,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	}
 	s.meter = quota.New(limits, c.redis, store, words, c.now, c.metrics.Denied)
 	c.payer = s.meter.PayerOf
+	s.quotas = s.newQuotas(store)
 	s.privacy = s.private()
 	s.page = s.newOperator()
 	s.openPlan(store)
