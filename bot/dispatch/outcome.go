@@ -265,7 +265,7 @@ func (w *work) postponeTurn(ctx context.Context, change *bot.Change, out agent.O
 			Kind: agent.Ended, Reason: reason, Entries: []journal.Entry{entry}, Stats: out.Stats,
 		})
 	}
-	wait := max(out.RetryAfter, backoffTime(now.Sub(since)))
+	wait := min(max(out.RetryAfter, backoffTime(now.Sub(since))), w.d.opts.GiveUp-now.Sub(since))
 	due := now.Add(wait)
 	zerolog.Ctx(ctx).Warn().Err(out.Err).Dur("wait", wait).Msg("the model is unavailable; the turn waits")
 	change.Lanes = []bot.LaneUpdate{{

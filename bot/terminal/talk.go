@@ -12,6 +12,9 @@ import (
 // ErrStopped is the error of Once if the person ended the turn.
 var ErrStopped = errors.New("stopped")
 
+// ErrNoAnswer is the error of Once if the message got none. The reason has been shown.
+var ErrNoAnswer = errors.New("no answer")
+
 // ErrLeft means that the person left while a turn was being ended.
 var ErrLeft = errors.New("left")
 
@@ -26,9 +29,23 @@ const stopCommand = "/stop"
 func (t *Terminal) Interrupts(pressed <-chan struct{}) { t.pressed = pressed }
 
 // Once accepts one message and waits for its answer. Questions are put to the person if there is one at the terminal,
-// and denied otherwise. The error is ErrStopped if the person ended the turn, and ErrLeft if they did not wait for its
-// end.
+// and denied otherwise. The error is ErrNoAnswer if the turn ended
+// without an answer, ErrStopped if the person ended it, and ErrLeft if they did not wait for its end.
 func (t *Terminal) Once(ctx context.Context, accept Accept, text string) error {
+	t.mu.Lock()
+	t.asked = !isCommand(text)
+	t.mu.Unlock()
+	err := t.exchange(ctx, accept, text)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err == nil && t.failed {
+		return ErrNoAnswer
+	}
+	return err
+}
+
+// exchange hands in a message and waits until it is answered.
+func (t *Terminal) exchange(ctx context.Context, accept Accept, text string) error {
 	if err := t.handMessage(ctx, accept, t.newMessage(text)); err != nil {
 		return err
 	}
@@ -62,7 +79,7 @@ func (t *Terminal) Talk(ctx context.Context, accept Accept) error {
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
-		if err := t.Once(ctx, accept, text); err != nil && !errors.Is(err, ErrStopped) {
+		if err := t.exchange(ctx, accept, text); err != nil && !errors.Is(err, ErrStopped) {
 			return err
 		}
 	}

@@ -39,12 +39,15 @@ type Options struct {
 	JSON     bool      // one JSON object per event on Out
 	Ask      bool      // there is a person: prompts are shown and questions asked
 	Screen   bool      // Out is a terminal, which would obey control characters
+	Single   bool      // one message is answered (Once), and nothing of other conversations is shown
 	Chat     string    // name of the conversation
 	Caller   string    // person's id without channel; "" = "local"
 	Language string
 	Choices  string // the prompt of a question; "" = in English
 	Flush    func() // discards what was typed and not read yet; may be nil
-	Now      func() time.Time
+	// Unanswered reports whether a final row says why its turn ended without an answer; nil = none does.
+	Unanswered func(ctx context.Context, row *bot.Row) bool
+	Now        func() time.Time
 }
 
 // Terminal is the channel. Its methods are safe for concurrent use.
@@ -59,6 +62,8 @@ type Terminal struct {
 	awaits    bool        // somebody waits for an answer, and is asked
 	forms     []form      // waiting requests of MCP servers, oldest first
 	answered  int         // answers and replies shown
+	asked     bool        // the message of Once is no command: a reply to it is no answer
+	failed    bool        // the last answer was none
 	waiting   int         // value of answered when the last message was accepted
 	change    chan struct{}
 	input     *input
@@ -149,23 +154,38 @@ func (t *Terminal) newMessage(text string) bot.Message {
 }
 
 // Send implements bot.Sender: it prints.
-func (t *Terminal) Send(_ context.Context, row *bot.Row) (string, error) {
+func (t *Terminal) Send(ctx context.Context, row *bot.Row) (string, error) {
+	unanswered := row.Purpose == bot.Final && t.opts.Unanswered != nil && t.opts.Unanswered(ctx, row)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sent++
 	id := strconv.FormatInt(t.sent, 10)
 	event := Event{Session: row.Session, Turn: row.Turn, Text: row.Content.Text}
+	own := row.Session == "" || row.Session == t.Session()
+	if !own && t.opts.Single { // left by an earlier process: who asks for one answer must not read another one
+		return id, nil
+	}
 	switch row.Purpose {
 	case bot.Question:
 		t.takeQuestion(row, id, event)
 	case bot.Final:
-		event.Type = "answer"
+		if event.Type = "answer"; unanswered {
+			event.Type = "error"
+		}
 		t.showEvent(event, true)
-		t.answered++
+		if own {
+			t.answered++
+			t.failed = unanswered
+		}
 	case bot.Reply:
-		event.Type = "notice"
+		ends := own && (row.Turn == "" && !strings.HasPrefix(row.Key, "file/") || strings.HasPrefix(row.Key, "broken/"))
+		if event.Type = "notice"; ends && t.asked {
+			event.Type, t.failed = "error", true
+		}
 		t.showEvent(event, true)
-		t.answered++
+		if ends {
+			t.answered++
+		}
 	case bot.Record:
 		tell := t.endQuestion(row, event)
 		event.Type = "notice"
@@ -271,7 +291,7 @@ func (t *Terminal) showEvent(e Event, wanted bool) {
 	}
 	if !t.opts.JSON {
 		out := t.opts.Out
-		if e.Type != "answer" && e.Type != "notice" {
+		if e.Type != "answer" && (e.Type != "notice" || t.asked) {
 			out = t.opts.Err
 		}
 		text := e.Text

@@ -59,6 +59,12 @@ type endedBook struct {
 type ownerBook struct {
 	// request
 	ModelRefused, Key, Credit, NoModel, Region, Address, Internal string
+	GivenUp, Busy                                                 string // time, request
+}
+
+// ownerNotices is what who runs the service reads while the model is unavailable.
+type ownerNotices struct {
+	Away, Busy string // time, request
 }
 
 // noticeBook is what is said about messages and files that did not go as they should.
@@ -74,6 +80,7 @@ type noticeBook struct {
 	NoRest                             string
 	NotKept                            string // tool, file
 	Stranger, GroupUnlisted            string // id
+	Owner                              ownerNotices
 }
 
 // progressBook is what is said while a turn runs.

@@ -16,6 +16,7 @@ type Terminal struct {
 	Earlier  string // before what was said last
 	Other    string // before an answer of another conversation
 	Which    string // before the list of conversations
+	BuiltIn  string // no model is configured
 	Search   string // before what is searched for in the history
 
 	FormHead     string // server, tool

@@ -1,6 +1,7 @@
 package texts
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -27,6 +28,8 @@ type Words struct {
 	ZoneAt func(place bot.Place) *time.Location
 	// Owner: the readers run this service themselves, at a terminal or in an editor; they are not sent to an operator.
 	Owner bool
+	// Patience is how long a model may be unavailable before a turn is given up; 0 = 10 minutes. Only an owner is told.
+	Patience time.Duration
 	// OtherModels: /model offers models that are not asked by themselves if one fails.
 	OtherModels bool
 }
@@ -101,6 +104,13 @@ func (w Words) Ended(language, reason, text string, stats journal.Stats, request
 		return b.Ended.Empty
 	case journal.ReasonRefusal:
 		return b.Ended.Refusal
+	case journal.ReasonBusy, journal.ReasonGivenUp:
+		if own := b.Ended.Owner; w.Owner && reason == journal.ReasonBusy {
+			return fmt.Sprintf(own.Busy, w.patience(language), request)
+		} else if w.Owner {
+			return fmt.Sprintf(own.GivenUp, w.patience(language), request)
+		}
+		return fmt.Sprintf(b.failed(reason, false), request)
 	default:
 		return fmt.Sprintf(b.failed(reason, w.Owner), request)
 	}
@@ -179,12 +189,23 @@ func (w Words) OutOfOrder(language string, advice reason.Reason) string {
 
 // Away says that the model does not answer and that the message is kept.
 func (w Words) Away(language, request string) string {
+	if w.Owner {
+		return fmt.Sprintf(w.in(language).Notices.Owner.Away, w.patience(language), request)
+	}
 	return fmt.Sprintf(w.in(language).Notices.Away, request)
 }
 
 // Busy says that the model is overloaded and that the message is kept.
 func (w Words) Busy(language, request string) string {
+	if w.Owner {
+		return fmt.Sprintf(w.in(language).Notices.Owner.Busy, w.patience(language), request)
+	}
 	return fmt.Sprintf(w.in(language).Notices.Busy, request)
+}
+
+// patience says how long a model may be unavailable.
+func (w Words) patience(language string) string {
+	return w.Duration(language, cmp.Or(w.Patience, 10*time.Minute))
 }
 
 // Behind says that a message waits behind a decision.
@@ -209,6 +230,9 @@ func (w Words) Placeholder(language string) string { return w.in(language).Notic
 
 // Broken says that a message could not be handled because of an internal error.
 func (w Words) Broken(language, request string) string {
+	if w.Owner {
+		return fmt.Sprintf(w.in(language).Ended.Owner.Internal, request)
+	}
 	return fmt.Sprintf(w.in(language).Notices.Broken, request)
 }
 

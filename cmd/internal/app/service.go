@@ -61,6 +61,7 @@ type channel struct {
 	nobody    bool                            // there is nobody to ask: questions are denied
 	owned     bool                            // who writes here runs the service: at a terminal, in an editor
 	once      bool                            // one message is answered, and nothing else is said
+	patience  time.Duration                   // how long a model may be unavailable; 0 = 10 minutes
 	grace     time.Duration                   // how long a shutdown waits for turns; 0 = graceTurns
 }
 
@@ -117,6 +118,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	s := (&service{core: c, ch: ch, log: c.log}).recalling()
 	words := c.words()
 	words.Owner, words.OtherModels = ch.owned, c.offersOther()
+	words.Patience = ch.patience
 	store := s.watchMoves()
 	pacer, pacing, err := c.pacer(ch)
 	if err != nil {
@@ -232,6 +234,7 @@ func newService(c *Core, ch channel) (*service, error) {
 		Concurrency: c.cfg.Agent.Concurrency,
 		Memory:      footprint.TurnMemory(),
 		Grace:       grace,
+		GiveUp:      ch.patience,
 		Merge:       ch.merge,
 		Busy:        ch.busy,
 		Shared:      c.shared(),

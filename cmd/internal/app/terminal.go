@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ type ChatOptions struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Once     string // one message; "" = talk
+	// Wait is how long Once waits for a model that does not answer; 0 = a minute. Talk waits as long as every channel.
+	Wait     time.Duration
 	JSON     bool
 	Ask      bool   // a person sits at the terminal
 	Screen   bool   // Out is a terminal
@@ -40,6 +43,12 @@ type ChatOptions struct {
 
 // ErrStopped means that the person ended the turn of --once. The end of the turn has said so.
 var ErrStopped = errors.New("stopped by Ctrl-C")
+
+// ErrNoAnswer means that the message of --once got no answer. The reason has been shown.
+var ErrNoAnswer = errors.New("no answer")
+
+// onceWait is how long a single message waits for a model that does not answer: what called the program waits too.
+const onceWait = time.Minute
 
 // graceTerminal is how long the terminal waits for a turn at its end: a person who leaves in the middle of one has
 // pressed Ctrl-C twice.
@@ -129,6 +138,7 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		JSON:     chat.JSON,
 		Ask:      chat.Ask,
 		Screen:   chat.Screen,
+		Single:   chat.Once != "",
 		Chat:     terminal.NewName(),
 		Language: chat.Language,
 		Choices:  texts.Words{}.Terminal(chat.Language).Choices,
@@ -138,7 +148,9 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 	if chat.Once != "" {
 		o.Chat = terminal.OnceName()
 	}
-	s := &sitting{chat: chat, plain: terminal.New(o)}
+	s := &sitting{chat: chat}
+	o.Unanswered = s.unanswered
+	s.plain = terminal.New(o)
 	s.person = s.plain
 	if chat.Face != nil && chat.Once == "" && !chat.JSON {
 		s.seen = &changes{made: map[string]terminal.Change{}}
@@ -163,6 +175,7 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		guard:    s.person,
 		grace:    graceTerminal,
 		once:     chat.Once != "",
+		patience: chat.patience(),
 		rights: func(context.Context, bot.Place, string) (approval.Rights, error) {
 			return approval.Rights{Required: 1, Requester: chat.Ask}, nil
 		},
@@ -178,11 +191,21 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 	return errors.Join(leave(err), s.core.Close())
 }
 
+// patience returns how long a model may be unavailable; 0 = as in every channel.
+func (o ChatOptions) patience() time.Duration {
+	if o.Once == "" {
+		return 0
+	}
+	return cmp.Or(o.Wait, onceWait)
+}
+
 // leave says in words of the command line how a conversation was left.
 func leave(err error) error {
 	switch {
 	case errors.Is(err, terminal.ErrStopped):
 		return ErrStopped
+	case errors.Is(err, terminal.ErrNoAnswer):
+		return ErrNoAnswer
 	case errors.Is(err, terminal.ErrLeft):
 		return errors.New("left in the middle of a turn; the next start ends it")
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/bot/terminal"
@@ -163,6 +164,25 @@ func (s *sitting) resume(ctx context.Context, list *terminal.Conversations, name
 		s.person.Recall(said, answer)
 	}
 	s.service.recap.Opened(ctx, s.person.Opening(), s.person.Session())
+}
+
+// unanswered reports whether the turn of a final row has ended without an answer.
+func (s *sitting) unanswered(ctx context.Context, row *bot.Row) bool {
+	tail, err := s.core.stores.Bot.Tail(ctx, row.Session, 0)
+	if err != nil {
+		return false // the text says what it is
+	}
+	for i := len(tail.Entries) - 1; i >= 0; i-- {
+		if e := &tail.Entries[i]; e.Turn == row.Turn {
+			switch e.Kind {
+			case journal.AnswerEntry:
+				return false
+			case journal.EndEntry:
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // accept returns what takes messages, and notes in which conversation they are; list may be nil.

@@ -1,16 +1,21 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/zephbot/zephbot/bot/terminal"
+	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/simulate"
 )
 
 // maxMessage limits a message that --once reads from stdin, in bytes.
@@ -27,7 +32,8 @@ func (c *command) chatCommand() *cobra.Command {
 			"turn, and twice at the prompt the program.\n" +
 			"It begins a new conversation; --continue goes on with the newest one of this directory, --resume with " +
 			"one that you choose.\n" +
-			"--once answers one message and ends; without a message, or with -, it reads stdin. With a message, what " +
+			"--once answers one message and ends, with exit code 1 if there is no answer; without a message, or " +
+			"with -, it reads stdin. With a message, what " +
 			"is on stdin is its context: a file, or a pipe that brings something within 3 s (with - behind the " +
 			"message: whenever it does).\n" +
 			"--json prints one JSON object an event:\n" +
@@ -38,12 +44,13 @@ func (c *command) chatCommand() *cobra.Command {
 		Example: "  zephbot chat --continue\n  zephbot chat --once \"what is in this directory?\"\n" +
 			"  git diff | zephbot chat --once \"review this\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.chat(cmd, &f, args)
+			return c.reportJSON(cmd, &f, c.chat(cmd, &f, args))
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.once, "once", "", "answer this message and end; - or no message: the one on stdin")
 	flags.Lookup("once").NoOptDefVal = fromStdin
+	flags.DurationVar(&f.wait, "wait", 0, "how long --once waits for a model that does not answer (default 1m)")
 	flags.BoolVar(&f.asJSON, "json", false, "print events as JSON")
 	flags.BoolVarP(&f.goOn, "continue", "c", false, "go on with the newest conversation of this directory")
 	flags.StringVar(&f.resume, "resume", "", "go on with this conversation; without a name: choose one")
@@ -58,6 +65,7 @@ const toChoose = "?"
 // chatFlags are the flags of chat.
 type chatFlags struct {
 	once, resume        string
+	wait                time.Duration
 	asJSON, goOn, plain bool
 }
 
@@ -68,14 +76,14 @@ func (c *command) chat(cmd *cobra.Command, f *chatFlags, args []string) error {
 	if resume && !set && f.resume == toChoose && len(args) == 1 { // the value of a flag that needs none is an argument
 		f.resume, args = args[0], nil
 	}
-	if err := f.fit(set, resume); err != nil {
+	if err := f.fit(set, resume, cmd.Flags().Changed("wait")); err != nil {
 		return err
 	}
 	text, err := c.once(set, f.once, args)
 	if err != nil {
 		return err
 	}
-	cfg, err := c.load()
+	cfg, err := c.loadForChat(text == "" && !f.asJSON)
 	if err != nil {
 		return err
 	}
@@ -86,6 +94,7 @@ func (c *command) chat(cmd *cobra.Command, f *chatFlags, args []string) error {
 		In:         c.env.In,
 		Out:        c.env.Out,
 		Once:       text,
+		Wait:       f.wait,
 		JSON:       f.asJSON,
 		Ask:        c.env.InTerm,
 		Screen:     c.env.OutTerm,
@@ -105,9 +114,41 @@ func (c *command) chat(cmd *cobra.Command, f *chatFlags, args []string) error {
 	return app.Chat(cmd.Context(), c.options(cfg), o)
 }
 
-// fit refuses flags that exclude each other; once and resume say whether these were given.
-func (f *chatFlags) fit(once, resume bool) error {
+// loadForChat reads the configuration. If it has no model and a person is there to talk, the built-in one answers, and
+// is said to; a single message, or a program, is not to take what it says for an answer.
+func (c *command) loadForChat(talk bool) (*config.Config, error) {
+	cfg, err := c.load()
+	if err != nil || len(cfg.LLM.Providers) > 0 || !talk || !c.env.InTerm {
+		return cfg, err
+	}
+	words := texts.Words{}.Terminal(language(c.env.Environ))
+	_, _ = fmt.Fprintln(c.env.Err, "zephbot: "+words.BuiltIn) // a person who does not see it loses nothing
+	from := c.source()
+	from.Env = append(slices.Clone(from.Env), simulate.OfflineModel()...)
+	return config.Load(from)
+}
+
+// reportJSON ends the output of --once --json with an event of the type error if there is an error that was not shown.
+func (c *command) reportJSON(cmd *cobra.Command, f *chatFlags, err error) error {
+	if err == nil || !f.asJSON || !cmd.Flags().Changed("once") ||
+		errors.Is(err, app.ErrNoAnswer) || errors.Is(err, app.ErrStopped) {
+		return err
+	}
+	text := strings.ReplaceAll(err.Error(), config.ErrInvalid.Error()+": ", "")
+	raw, failed := json.Marshal(terminal.Event{Type: "error", Text: text})
+	if failed == nil {
+		_, failed = fmt.Fprintln(c.env.Out, string(raw))
+	}
+	return errors.Join(err, failed)
+}
+
+// fit refuses flags that exclude each other; once, resume and wait say whether these were given.
+func (f *chatFlags) fit(once, resume, wait bool) error {
 	switch {
+	case wait && !once:
+		return usageError{errors.New("--wait belongs to --once")}
+	case wait && f.wait <= 0:
+		return usageError{errors.New("--wait needs a time above zero, such as 30s or 5m")}
 	case f.goOn && resume:
 		return usageError{errors.New("--continue and --resume exclude each other: one goes on with the newest " +
 			"conversation, the other with one of your choice")}

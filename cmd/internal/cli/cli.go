@@ -116,7 +116,7 @@ func Main(ctx context.Context, args []string, env Env) int {
 		return Fine
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return Fine
-	case errors.Is(err, errSilent), errors.Is(err, app.ErrStopped):
+	case errors.Is(err, errSilent), errors.Is(err, app.ErrStopped), errors.Is(err, app.ErrNoAnswer):
 		return Failed
 	case errors.As(err, &usage), errors.As(err, &problems), errors.Is(err, config.ErrInvalid):
 		c.complain(err)
@@ -201,6 +201,7 @@ func (c *command) root() *cobra.Command {
 		c.backupCommand(),
 		c.restoreCommand(),
 		c.userCommand(),
+		c.completionCommand(),
 	)
 	for _, sub := range root.Commands() {
 		wrapArgs(sub)

@@ -74,7 +74,7 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{args: []string{"version"}, code: cli.Fine},
 		{args: []string{"--help"}, code: cli.Fine},
-		{args: []string{"nonsense"}, code: cli.Usage, err: `unknown command "nonsense" for zephbot; there are: acp, audit, backup, chat, config`},
+		{args: []string{"nonsense"}, code: cli.Usage, err: `unknown command "nonsense" for zephbot; there are: acp, audit, backup, chat, completion, config`},
 		{args: []string{"simulat"}, code: cli.Usage, err: "did you mean simulate?"},
 		{args: []string{"config", "chek"}, code: cli.Usage, err: `unknown command "chek" for zephbot config; did you mean check?`},
 		{args: []string{"tools", "cal"}, code: cli.Usage, err: "did you mean call?"},
@@ -97,6 +97,9 @@ func TestExitCodes(t *testing.T) {
 		{args: []string{"debug", "dump", "nonsense"}, code: cli.Usage, err: "nonsense\" is no turn"},
 		{args: []string{"policy", "check", "bash"}, code: cli.Usage, err: "needs TOOL and JSON"},
 		{args: []string{"scan", "x"}, code: cli.Usage, err: "secrets or injection"},
+		{args: []string{"chat", "--wait", "1s"}, code: cli.Usage, err: "--wait belongs to --once"},
+		{args: []string{"chat", "--wait", "0s", "--once", "x"}, code: cli.Usage, err: "above zero"},
+		{args: []string{"completion", "tcsh"}, code: cli.Usage, err: "bash|zsh|fish"},
 		{args: []string{"chat", "--once", " "}, code: cli.Usage, err: "--once needs a message"},
 		{args: []string{"chat", "--once", "x"}, code: cli.Usage, err: "no model is configured"},
 		{args: []string{"serve"}, code: cli.Usage, err: "no Telegram token"},
@@ -153,6 +156,48 @@ func TestChatOnce(t *testing.T) {
 	}
 	if !types["delta"] || !types["tool_started"] || !types["tool_finished"] || !types["answer"] {
 		t.Errorf("types: %v", types)
+	}
+}
+
+// TestChatOnceWithoutAnswer: a single message that gets no answer fails within the time that was given, keeps stdout for
+// answers, and tells a program so in its last line; the owner of the key is not sent to an operator.
+func TestChatOnceWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	w := here(t)
+	type event struct{ Type, Turn, Text string }
+	last := func() (e event) {
+		lines := strings.Split(strings.TrimSpace(w.out.String()), "\n")
+		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &e); err != nil {
+			t.Errorf("%v: %q", err, w.out.String())
+		}
+		return e
+	}
+	if code := w.run(t, "chat", "--json", "--once", "hello"); code != cli.Usage || last().Type != "error" || !strings.Contains(last().Text, "no model is configured") {
+		t.Errorf("without a model: exit %d, %q", code, w.out.String())
+	}
+	w.env = append(w.env, "ZEPH_LLM_PROVIDERS_MAIN_MODEL=m", "ZEPH_LLM_PROVIDERS_MAIN_API_KEY=k", "ZEPH_LLM_PROVIDERS_MAIN_BASE_URL=http://127.0.0.1:9/v1", "LANG=en")
+	if code := w.run(t, "chat", "--wait", "1s", "--once", "hello"); code != cli.Failed || w.out.Len() > 0 || !strings.Contains(w.err.String(), "zephbot doctor --model") {
+		t.Errorf("exit %d, stdout %q, stderr %q", code, w.out.String(), w.err.String())
+	}
+	if code := w.run(t, "chat", "--wait", "1s", "--json", "--once", "hello"); code != cli.Failed || last().Type != "error" || last().Turn == "" {
+		t.Errorf("exit %d, %q", code, w.out.String())
+	}
+	if code := w.run(t, "chat", "--once", "/status"); code != cli.Fine || !strings.Contains(w.out.String(), "I use the model m") {
+		t.Errorf("a command: exit %d, stdout %q", code, w.out.String())
+	}
+}
+
+// TestCompletion: each shell gets a script, and the commands and flags that it asks for.
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	w := here(t)
+	for shell, want := range map[string]string{"bash": "__start_zephbot", "zsh": "#compdef zephbot", "fish": "complete -c zephbot"} {
+		if code := w.run(t, "completion", shell); code != cli.Fine || !strings.Contains(w.out.String(), want) {
+			t.Errorf("%s: exit %d, %q", shell, code, w.err.String())
+		}
+	}
+	if code := w.run(t, "__complete", "chat", "--re"); code != cli.Fine || !strings.Contains(w.out.String(), "--resume\t") {
+		t.Errorf("exit %d, %q", code, w.out.String())
 	}
 }
 

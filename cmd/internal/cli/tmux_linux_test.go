@@ -202,3 +202,17 @@ func TestTerminalStop(t *testing.T) {
 	p.await("Last said in this conversation", 1)
 	p.await("write note.txt: buy milk", 1)
 }
+
+// TestTerminalWithoutModel: who has no model yet talks with the built-in one, and is told so.
+func TestTerminalWithoutModel(t *testing.T) {
+	t.Parallel()
+	p := tmux(t, []string{"ZEPH_LLM_PROVIDERS_MAIN_TYPE=", "LC_ALL=de_DE.UTF-8"})
+	p.await("Es ist kein Modell eingerichtet", 1)
+	p.await("/help", 1)
+	p.text("what files are here?")
+	p.keys("Enter")
+	p.await("This is in", 1)
+	p.gone(" s · ") // while a turn runs, Ctrl-D does not leave
+	p.keys("C-d")
+	p.await("ended 0", 1)
+}

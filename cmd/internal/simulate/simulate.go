@@ -129,12 +129,17 @@ func simulated(opts app.Options, apiURL, token string) []string {
 		env = append(env, "ZEPH_TELEGRAM_LANGUAGE="+opts.Config.Telegram.Language)
 	}
 	if len(opts.Config.LLM.Providers) == 0 {
-		env = append(env, "ZEPH_LLM_PROVIDERS_MAIN_TYPE=offline", "ZEPH_LLM_PROVIDERS_MAIN_PACE=45ms")
+		env = append(env, OfflineModel()...)
 		if opts.Config.Quotas.User == (config.Limits{}) {
 			env = append(env, "ZEPH_QUOTAS_USER_TURNS_PER_DAY="+strconv.Itoa(demoTurns))
 		}
 	}
 	return env
+}
+
+// OfflineModel returns the variables that configure the built-in model, for where none is configured.
+func OfflineModel() []string {
+	return []string{"ZEPH_LLM_PROVIDERS_MAIN_TYPE=offline", "ZEPH_LLM_PROVIDERS_MAIN_PACE=45ms"}
 }
 
 func joinIDs(ids []int64) string {
