@@ -271,7 +271,7 @@ func TestReadLimits(t *testing.T) {
 		{Effect: policy.Deny, Tools: []string{"read"}, Paths: []string{"/var/lib/{a,b}/x"}}, {Effect: policy.Allow, Tools: []string{"read"}, Paths: []string{"/w/*"}},
 	}}
 	s := newSet(t, o)
-	want := policy.ReadLimits{Any: true, Exceptions: true, Places: []string{"/etc", "/opt/x/secret", "/var/lib"}}
+	want := policy.ReadLimits{Any: true, Places: []string{"/etc", "/opt/x/secret", "/var/lib"}}
 	if diff := cmp.Diff(want, s.ReadLimits()); diff != "" {
 		t.Errorf("limits (-want +got):\n%s", diff)
 	}
@@ -281,8 +281,15 @@ func TestReadLimits(t *testing.T) {
 			t.Errorf("%s: %v", path, got)
 		}
 	}
-	if l := newSet(t, policy.Options{}).ReadLimits(); l.Any || l.Wide || l.Exceptions || len(l.Places) > 0 {
+	if l := newSet(t, policy.Options{}).ReadLimits(); l.Any || l.Wide || len(l.Places) > 0 {
 		t.Errorf("nothing is restricted: %+v", l)
+	}
+	if !s.ExceptionBelow("/nowhere") { // the rules of tools are not searched for what they may allow
+		t.Error("a rule allows something, and nothing is an exception")
+	}
+	plain := newSet(t, policy.Options{Files: denyRead(t, []string{"/etc/motd"}, "/etc/*", "/root/*")})
+	if !plain.ExceptionBelow("/etc") || plain.ExceptionBelow("/root") || newSet(t, policy.Options{}).ExceptionBelow("/") {
+		t.Error("the exceptions are not those of allow_read")
 	}
 	if newSet(t, policy.Options{}).DeniesRead(r, "/x") {
 		t.Error("nothing is denied")

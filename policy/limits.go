@@ -270,8 +270,6 @@ type ReadLimits struct {
 	Any bool
 	// Wide: more is denied than can be covered file by file.
 	Wide bool
-	// Exceptions: something below a denied directory may be allowed.
-	Exceptions bool
 	// Places are directories and files outside of any working directory to which deny rules apply: their patterns up to
 	// the first wildcard.
 	Places []string
@@ -289,10 +287,15 @@ func (s *Set) ReadLimits() ReadLimits {
 		}
 		l.Places = append(l.Places, path.Clean(pattern))
 	}
-	l.Exceptions = s.limits.read.exceptions || s.files != nil && s.files.Exceptions()
 	slices.Sort(l.Places)
 	l.Places = slices.Compact(l.Places)
 	return l
+}
+
+// ExceptionBelow reports whether something below a denied directory may be allowed, so that it cannot be hidden as a
+// whole.
+func (s *Set) ExceptionBelow(dir string) bool {
+	return s.limits.read.exceptions || s.files != nil && s.files.ExceptionBelow(dir)
 }
 
 // DeniesRead reports whether a rule denies reading a canonical path. It uses Dir, Env and Trust of the request. Rules

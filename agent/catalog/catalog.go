@@ -20,7 +20,6 @@ import (
 	"github.com/zephbot/zephbot/agent/knn"
 	"github.com/zephbot/zephbot/agent/llm/toolschema"
 	"github.com/zephbot/zephbot/agent/spend"
-	"github.com/zephbot/zephbot/policy/nearest"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -241,8 +240,8 @@ func (c *Catalog) prunesTools() bool {
 	return c.o.Pruning.Enabled && c.o.Discovery.Strategy != Embedding
 }
 
-// Warnings lists odd options, one sentence each: rules for tools that do not exist, cycles, keys without effect. Names
-// of MCP tools are not checked, because servers connect later.
+// Warnings lists odd options, one sentence each: cycles, keys without effect. Whether the tools of a rule exist is not
+// checked: the configuration is, and servers connect later.
 func (c *Catalog) Warnings() []string { return slices.Clone(c.warnings) }
 
 func (c *Catalog) warnOfOptions() {
@@ -252,26 +251,8 @@ func (c *Catalog) warnOfOptions() {
 	if !c.o.Dependencies.Enabled {
 		return
 	}
-	var known []string
-	for _, d := range c.o.Source(tools.Origin{}, nil) {
-		known = append(known, d.Name)
-	}
-	odd := func(rule, name string) {
-		if slices.Contains(known, name) || strings.Contains(name, ":") {
-			return
-		}
-		text := fmt.Sprintf("dependency rule of %q: there is no tool %q", rule, name)
-		if near, ok := nearest.Nearest(name, known); ok {
-			text += fmt.Sprintf("; did you mean %q?", near)
-		}
-		c.warnings = append(c.warnings, text)
-	}
 	for _, name := range slices.Sorted(maps.Keys(c.o.Dependencies.Rules)) {
 		rule := c.o.Dependencies.Rules[name]
-		odd(name, name)
-		for _, other := range slices.Concat(rule.Requires, rule.Prefers) {
-			odd(name, other)
-		}
 		if len(rule.Requires) > 0 && c.alwaysOn[name] {
 			c.warnings = append(c.warnings, fmt.Sprintf(
 				"dependency rule of %q: what it requires has no effect, because the tool is always on", name,

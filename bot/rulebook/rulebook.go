@@ -192,7 +192,7 @@ func Unreadable(rules *policy.Set, env func() []string) func(dir string) (shell.
 		r := &policy.Request{Dir: dir, Trust: policy.Trusted, Env: env()}
 		return shell.Unreadable{Places: limits.Places, Denied: func(path string, isDir bool) bool {
 			// A directory is hidden as a whole only if nothing below it can be an exception.
-			return !(isDir && (limits.Exceptions || path == dir)) && rules.DeniesRead(r, path)
+			return rules.DeniesRead(r, path) && !(isDir && (path == dir || rules.ExceptionBelow(path)))
 		}}, true
 	}
 }

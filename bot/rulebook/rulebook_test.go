@@ -21,6 +21,7 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/policy/pathrule"
 	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/workspace"
@@ -352,5 +353,40 @@ func TestPolicyCommand(t *testing.T) {
 	}
 	if listed != 1 {
 		t.Errorf("what is always allowed was listed %d times", listed)
+	}
+}
+
+// TestUnreadable: a denied directory is hidden as a whole, unless allow_read may allow something below it. Otherwise
+// each file in it would have to be hidden, and where that are too many, every command would ask.
+func TestUnreadable(t *testing.T) {
+	t.Parallel()
+	files, err := pathrule.New([]string{"/etc/*", "/root/*"}, []string{"/etc/hostname"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := policy.New(policy.Options{Files: files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, restricts := rulebook.Unreadable(rules, func() []string { return nil })("/work")
+	if !restricts {
+		t.Fatal("nothing restricts reading")
+	}
+	for _, tc := range []struct {
+		path  string
+		isDir bool
+		want  bool
+	}{
+		{"/root/.cache", true, true},
+		{"/root/notes", false, true},
+		{"/etc/ssl", true, true},
+		{"/etc/hostname", false, false},
+		{"/etc/passwd", false, true},
+		{"/etc", true, false},
+		{"/work/a", false, false},
+	} {
+		if got := u.Denied(tc.path, tc.isDir); got != tc.want {
+			t.Errorf("%s: hidden %v", tc.path, got)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -124,8 +125,18 @@ func (r *Rules) Denies() []string {
 	return list
 }
 
-// Exceptions reports whether there are allow globs, so that something below a denied directory may be allowed.
-func (r *Rules) Exceptions() bool { return len(r.allow) > 0 }
+// ExceptionBelow reports whether an allow glob may match something below a canonical directory, so that the directory
+// cannot be denied as a whole.
+func (r *Rules) ExceptionBelow(dir string) bool {
+	below := norm.NFC.String(strings.TrimSuffix(dir, "/")) + "/"
+	return slices.ContainsFunc(r.allow, func(g glob) bool {
+		i := strings.IndexAny(g.pattern, "*?[{")
+		if i < 0 {
+			return strings.HasPrefix(g.pattern, below)
+		}
+		return strings.HasPrefix(g.pattern[:i], below) || strings.HasPrefix(below, g.pattern[:i])
+	})
+}
 
 // Narrow returns equivalent rules for the paths whose lower-case forms are in the hay: it leaves out the deny globs
 // that cannot match any of them. All of the paths must be ASCII.

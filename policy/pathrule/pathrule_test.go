@@ -208,10 +208,39 @@ func TestNarrow(t *testing.T) {
 	if got := r.Denies(); len(got) != 6 || got[1] != "/etc/*" {
 		t.Errorf("denies %q", got)
 	}
-	if !r.Exceptions() || (&pathrule.Rules{}).Exceptions() {
-		t.Error("exceptions")
-	}
 	if _, denied := r.Denied("/w/\u212a"); !denied {
 		t.Error("the Kelvin sign is a k in another case")
+	}
+}
+
+// TestExceptionBelow: an allow glob is an exception only for the directories above what it can match.
+func TestExceptionBelow(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		allow, dir string
+		want       bool
+	}{
+		{"/etc/hostname", "/etc", true},
+		{"/etc/hostname", "/", true},
+		{"/etc/hostname", "/root", false},
+		{"/etc/hostname", "/etc/hostname", false},
+		{"/etc/hostname", "/et", false},
+		{"/srv/*/pub", "/srv", true},
+		{"/srv/*/pub", "/srv/a", true},
+		{"/srv/*/pub", "/srv/a/deep", true}, // not really, but it need not be exact
+		{"/srv/p*", "/srv/private", true},
+		{"/srv/p*", "/srv/other", false},
+		{"**/notes.md", "/root", true},
+	} {
+		r, err := pathrule.New([]string{"*"}, []string{tc.allow})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.ExceptionBelow(tc.dir); got != tc.want {
+			t.Errorf("%s below %s: %v", tc.allow, tc.dir, got)
+		}
+	}
+	if (&pathrule.Rules{}).ExceptionBelow("/") {
+		t.Error("without allow globs there is an exception")
 	}
 }

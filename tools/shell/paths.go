@@ -148,6 +148,11 @@ func (r *Runner) Bars(ctx context.Context, ws string) (list []string, complete b
 	for _, root := range kept {
 		s.walkRoot(root, s.lookAt)
 	}
+	for _, p := range r.opts.Toolchains.Read { // as a whole: they are large, and no rule is about single files of theirs
+		if u.Denied(p, true) || u.Denied(filepath.Join(p, "x"), false) {
+			s.found = append(s.found, p)
+		}
+	}
 	if len(s.inodes) > 0 { // another name of an unreadable file is unreadable too
 		for _, root := range kept {
 			s.walkRoot(root, s.sameFile)

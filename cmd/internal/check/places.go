@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -13,7 +14,9 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/cmd/internal/providers"
 	"github.com/zephbot/zephbot/policy/nearest"
+	"github.com/zephbot/zephbot/policy/netrule"
 	"github.com/zephbot/zephbot/policy/pathrule"
+	"github.com/zephbot/zephbot/tools/mcp/guard"
 	"github.com/zephbot/zephbot/tools/skill"
 )
 
@@ -59,6 +62,22 @@ func (k *inspector) addresses() {
 func OnMachine(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
+}
+
+// permitted checks that a server's address may be connected to, as far as that is known without looking it up.
+func (k *inspector) permitted(key string, s *config.MCPServer) {
+	if s.URL == "" {
+		return
+	}
+	_, err := netrule.CheckURL(s.URL, netrule.Options{
+		AllowHTTP: true, AllowPrivate: s.TrustLevel == string(guard.Trusted),
+	})
+	if rule, ok := errors.AsType[*netrule.Error](err); ok && rule.Kind == netrule.KindPrivate {
+		k.warn(key, "is an address of this machine or its network, and those are for trusted servers: it will not be "+
+			"connected; set trust_level = \"trusted\" if the server is yours")
+	} else if err != nil {
+		k.warn(key, "will not be connected: %s", err)
+	}
 }
 
 // listeners checks the addresses that are listened on.
@@ -178,6 +197,7 @@ func (k *inspector) startable(at string, s *config.MCPServer) {
 			k.fault(at+".args", "%s does not exist; install it, or correct the path", arg)
 		}
 	}
+	k.permitted(at+".url", s)
 	if s.ToolAllowlist == nil {
 		return
 	}

@@ -126,7 +126,7 @@ func (k *checker) uselessOf(at string, p *Provider) {
 
 // unused checks what the transport of a server uses.
 func (k *checker) unused(at string, s *MCPServer) {
-	keys, other := []string{"args", "dir", "env", "env_isolation", "confine", "network"}, "command"
+	keys, other := []string{"args", "dir", "env", "env_isolation", "confine", "network", "read"}, "command"
 	if s.URL == "" {
 		keys, other = []string{"headers"}, "url"
 	}

@@ -86,9 +86,6 @@ func TestMisspeltTools(t *testing.T) {
 		"[tools.adversarial_policy]\nexempt_tools = [\"reed\"]":                                       `(did you mean read?)`,
 		"[tools.utility]\nexempt_tools = [\"grepp\"]":                                                 `(did you mean grep?)`,
 		"[tools.utility]\nhigh_gain_tools = [\"fetchh\"]":                                             `(did you mean fetch?)`,
-		"[tools.dependencies.rules.edti]\nrequires = [\"read\"]":                                      `tools.dependencies.rules.edti: "edti" names no tool (did you mean edit?)`,
-		"[tools.dependencies.rules.edit]\nrequires = [\"raed\"]":                                      `requires: "raed" names no tool`,
-		"[tools.dependencies.rules.edit]\nprefers = [\"raed\"]":                                       `prefers: "raed" names no tool`,
 		"[mcp.pruning]\nalways_include = [\"gihub:issues\"]" + server:                                 `there is no server "gihub" (did you mean github?)`,
 		"[mcp.tool_discovery]\nalways_include = [\"gihub:issues\"]" + server:                          `(did you mean github?)`,
 		"[telegram]\nallowed_tools = [\"gihub:issues\"]" + server:                                     `(did you mean github?)`,
@@ -102,6 +99,26 @@ func TestMisspeltTools(t *testing.T) {
 		_, err := config.Load(withTools(text))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\nwant %s\ngot  %v", text, want, err)
+		}
+	}
+}
+
+// TestDependenciesOfMissingTools: an order of tools that do not exist is no reason not to start; each name is a warning at
+// its line.
+func TestDependenciesOfMissingTools(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"[tools.dependencies.rules.edti]\nrequires = [\"read\"]": `tools.dependencies.rules.edti: "edti" names no tool (did you mean edit?)`,
+		"[tools.dependencies.rules.edit]\nrequires = [\"raed\"]": `requires: "raed" names no tool`,
+		"[tools.dependencies.rules.edit]\nprefers = [\"raed\"]":  `prefers: "raed" names no tool`,
+	} {
+		cfg, err := config.Load(withTools(text))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := cfg.Warnings.Error(); !strings.Contains(got, want) || !strings.Contains(got, "the rule waits for such a tool") {
+			t.Errorf("%s\nwant %s\ngot  %s", text, want, got)
 		}
 	}
 }
