@@ -61,8 +61,12 @@ func (m *Manager) Holds(cfg Server) string {
 	if len(cfg.Roots) > 0 || len(argDirs(cfg)) > 0 {
 		dirs += ", its roots and the directories among its arguments"
 	}
-	if len(cfg.Read) > 0 {
-		dirs += "; read only: " + strings.Join(cfg.Read, ", ")
+	var reads []string
+	if len(scripts(cfg)) > 0 && cfg.Trust != guard.Sandboxed {
+		reads = append(reads, "what is beside its script and in the npm package around it")
+	}
+	if reads = append(reads, cfg.Read...); len(reads) > 0 {
+		dirs += "; read only: " + strings.Join(reads, ", ")
 	}
 	text := fmt.Sprintf("kernel sandbox (files: %s; network: %s)", dirs, cfg.networkOf())
 	if m.o.Sandbox.Level != "" {

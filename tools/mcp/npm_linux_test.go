@@ -197,7 +197,7 @@ func TestScriptReads(t *testing.T) {
 			t.Errorf("%s: %+v, %v\n%s", path, res, err, b.log)
 		}
 	}
-	if held := b.Holds(cfg); !strings.Contains(held, "read only: "+filepath.Join(base, "work")) {
+	if held := b.Holds(cfg); !strings.Contains(held, "read only: what is beside its script and in the npm package around it, "+filepath.Join(base, "work")) {
 		t.Errorf("the card does not say what it may read: %s", held)
 	}
 }
