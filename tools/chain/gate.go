@@ -16,15 +16,24 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Decider decides a request; *policy.Set implements it. It is pure and safe for concurrent use.
-type Decider interface {
+// Policy decides requests; *policy.Set implements it. It is pure and safe for concurrent use. It is one interface, so that
+// whoever wraps a policy cannot lose one of its checks without noticing.
+type Policy interface {
 	Decide(policy.Request) policy.Decision
+	// Follows reports whether a call for the address asked, which is at before, may follow a redirect to another one.
+	Follows(r policy.Request, asked, before, to policy.Address) bool
+	// Offers returns what a standing approval would store.
+	Offers(policy.Request) []policy.Offer
+	// Confirms reports whether the operator wants a person to approve a call before anything of it runs.
+	Confirms(policy.Request) bool
+	// Named returns which files determine what a call does.
+	Named(policy.Request) []command.FileName
 }
 
 // GateOptions configures the stage.
 type GateOptions struct {
 	// Policy makes the decisions. Nil refuses everything.
-	Policy Decider
+	Policy Policy
 	// Request returns what the service knows in addition to the call: Env, Trust, Confined, Bared, Dir, InsidePaths,
 	// Suspicious, Grants, Server. The gate adds the rest from the call, whose Def and Subject are already set. Nil =
 	// nothing is known. An error refuses the call.
@@ -79,19 +88,17 @@ func (g *gate) decideCall(ctx context.Context, call *tools.Call) error {
 	if err := g.checkPossible(ctx, call, d.Effect); err != nil {
 		return err
 	}
-	if f, ok := g.options.Policy.(follower); ok && d.Watched {
-		call.Follow = g.followRedirects(call, f, request)
+	if d.Watched {
+		call.Follow = g.followRedirects(call, request)
 	}
 	call.Trail.Rule = d.Rule
 	call.Trail.Reason = d.Reason
 	call.Trail.Suspicious = request.Suspicious
 	call.Trail.Changed, call.Trail.Whole = d.Changed, d.Whole
 	call.Trail.Server = request.Server
-	if o, ok := g.options.Policy.(offerer); ok && (d.Effect == policy.Ask || d.Reading) {
-		call.Trail.Offers = o.Offers(request)
-	}
-	if c, ok := g.options.Policy.(confirmer); ok && (d.Effect == policy.Ask || d.Reading) {
-		call.Trail.Explicit = c.Confirms(request)
+	if d.Effect == policy.Ask || d.Reading {
+		call.Trail.Offers = g.options.Policy.Offers(request)
+		call.Trail.Explicit = g.options.Policy.Confirms(request)
 	}
 	switch d.Effect {
 	case policy.Allow, policy.Ask:
@@ -179,30 +186,13 @@ func concealKept(diff string, redact func(string) string) string {
 	return strings.Join(safe, "\n")
 }
 
-// offerer returns what a standing approval would store; *policy.Set implements it.
-type offerer interface {
-	Offers(policy.Request) []policy.Offer
-}
-
-// confirmer reports whether the operator wants a person to approve a call before anything of it runs; *policy.Set
-// implements it.
-type confirmer interface {
-	Confirms(policy.Request) bool
-}
-
-// namer returns which files determine what a call does; *policy.Set implements it.
-type namer interface {
-	Named(policy.Request) []command.FileName
-}
-
 // bindFiles records the state of the files that determine what the call does, and has it checked
 // again just before the call runs.
 func (g *gate) bindFiles(ctx context.Context, call *tools.Call, request *policy.Request) {
-	n, ok := g.options.Policy.(namer)
-	if !ok || request.Dir == "" {
+	if request.Dir == "" {
 		return
 	}
-	names := n.Named(*request)
+	names := g.options.Policy.Named(*request)
 	if len(names) == 0 {
 		return
 	}

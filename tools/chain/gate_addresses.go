@@ -12,11 +12,6 @@ import (
 // mostAddresses bounds the addresses of one call that are looked at. A call with more of them is judged by the first.
 const mostAddresses = 256
 
-// follower checks redirects; *policy.Set implements it.
-type follower interface {
-	Follows(r policy.Request, asked, before, to policy.Address) bool
-}
-
 // takeAddresses returns the web addresses of a call that reads the web, of a command, or of a tool of a server, and
 // takes their sites (tools.Addresses.Take). Without foreign text in the conversation, nobody asks for them.
 func takeAddresses(call *tools.Call) []policy.Address {
@@ -87,7 +82,7 @@ func knownAddress(call *tools.Call, normal string) policy.Address {
 }
 
 // followRedirects returns the check of redirects for a call that nobody was asked about.
-func (g *gate) followRedirects(call *tools.Call, f follower, r policy.Request) func(before, to string) error {
+func (g *gate) followRedirects(call *tools.Call, r policy.Request) func(before, to string) error {
 	var asked policy.Address
 	if len(r.Addresses) > 0 {
 		asked = r.Addresses[0]
@@ -97,7 +92,7 @@ func (g *gate) followRedirects(call *tools.Call, f follower, r policy.Request) f
 		if asked.Origin == netrule.Found && !next.Room && call.Addresses != nil {
 			next.Room = call.Addresses.Take(netrule.Site(netrule.HostOf(to)))
 		}
-		if f.Follows(r, asked, policy.Address{URL: before}, next) {
+		if g.options.Policy.Follows(r, asked, policy.Address{URL: before}, next) {
 			return nil
 		}
 		return &tools.Error{

@@ -10,16 +10,32 @@ import (
 	"sync"
 
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/approve"
 )
 
-// Decide is a policy made of a function; it implements gate.Decider.
+// Decide is a policy made of a function; it implements chain.Policy. It offers nothing, confirms nothing, follows no
+// redirects and names no files.
 type Decide func(policy.Request) policy.Decision
 
-// Decide implements gate.Decider.
+// Decide implements chain.Policy.
 func (f Decide) Decide(r policy.Request) policy.Decision { return f(r) }
+
+// Follows implements chain.Policy.
+func (Decide) Follows(policy.Request, policy.Address, policy.Address, policy.Address) bool {
+	return false
+}
+
+// Offers implements chain.Policy.
+func (Decide) Offers(policy.Request) []policy.Offer { return nil }
+
+// Confirms implements chain.Policy.
+func (Decide) Confirms(policy.Request) bool { return false }
+
+// Named implements chain.Policy.
+func (Decide) Named(policy.Request) []command.FileName { return nil }
 
 // Always returns a policy that decides the same for every call.
 func Always(e policy.Effect) Decide {

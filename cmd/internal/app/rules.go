@@ -22,6 +22,7 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/replay"
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/chain"
 )
@@ -105,9 +106,9 @@ func (r *Rules) Decide(c replay.Call) (replay.Decision, error) {
 		return r.unregistered(call)
 	}
 	call.Def = tool.Definition
-	var decided capture
+	decided := &capture{Set: r.core.policy}
 	stage := chain.NewGate(r.core.registry, chain.GateOptions{
-		Policy:  decided.by(r.core.policy),
+		Policy:  decided,
 		Request: r.core.book.Request,
 	})
 	_, err := stage(func(context.Context, *tools.Call) (*tools.Result, error) {
@@ -130,23 +131,22 @@ func found(d policy.Decision) replay.Decision {
 	return replay.Decision{Effect: string(d.Effect), Rule: d.Rule, Reason: d.Reason.String()}
 }
 
-// capture keeps the decision of the rules. What is checked after it depends on the disk of today.
+// capture keeps the decision of the rules. What is checked after it depends on the disk of today, and so does what the
+// files contain that a call names.
 type capture struct {
-	set      *policy.Set
+	*policy.Set
 	decision *policy.Decision
 }
 
-func (c *capture) by(set *policy.Set) *capture {
-	c.set = set
-	return c
-}
-
-// Decide implements chain.Decider.
+// Decide implements chain.Policy.
 func (c *capture) Decide(r policy.Request) policy.Decision {
-	d := c.set.Decide(r)
+	d := c.Set.Decide(r)
 	c.decision = &d
 	return d
 }
+
+// Named implements chain.Policy.
+func (*capture) Named(policy.Request) []command.FileName { return nil }
 
 // flagged is the source of flagged content of a recorded call, which its line does not name.
 const flagged = "an earlier result"
