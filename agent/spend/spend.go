@@ -1,4 +1,4 @@
-// Package spend makes each call of a model pass the budget of the one it is made for, embeddings and transcriptions
+// Package spend makes each call of a model pass a budget: that of the one it is made for, embeddings and transcriptions
 // too. Features other than the turn itself (the judge, summaries, corrections, the choice of tools, servers that ask
 // the model) get a Model, an Embedder or a Transcriber of this package and never the provider below it, so none can
 // forget to pay. The payer comes with the context. A call that nobody pays for is refused.

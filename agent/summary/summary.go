@@ -1,5 +1,5 @@
-// Package summary shortens a tool's long output and long conversations with a model, and writes a conversation down as
-// text. The model sees the question and the output, or the text, and nothing else.
+// Package summary has a model shorten long texts: a tool's output and conversations. It also writes a conversation down
+// as text. The model sees the question and the output, or the text, and nothing else.
 package summary
 
 import (

@@ -1,5 +1,5 @@
-// Package keeping contains what the SQL stores share with each other and their callers: errors, hooks, retention, what
-// a sweep removed, schema versions, and splitting files into pieces.
+// Package keeping contains what the SQL stores and their callers share: errors, hooks, retention, what a sweep removed,
+// schema versions, and splitting files into pieces.
 package keeping
 
 import (

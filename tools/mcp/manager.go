@@ -1,5 +1,5 @@
-// Package mcp connects to MCP servers and offers their tools as if they were our own. It starts the servers, restarts
-// those that die, lists and calls their tools, and answers their questions. Package guard decides what is let in;
+// Package mcp offers the tools of MCP servers. It starts the servers, restarts those that die, lists and calls their
+// tools as if they were our own, and answers their questions. Package guard decides what is let in;
 // package content decides what a result looks like.
 package mcp
 

@@ -1,4 +1,4 @@
-// Package bench measures the service against an echo bot on the same fake Bot API, in the same run:
+// Package bench measures the service, against an echo bot on the same fake Bot API, in the same run:
 //
 //	go test ./cmd/internal/bench -run '^$' -bench .
 //
