@@ -11,7 +11,8 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/zephbot/zephbot/tools/charset"
 )
 
 // Kind is how the text of a file is found.
@@ -53,14 +54,12 @@ func KindOf(name, mediaType string, head []byte) Kind {
 		return archive(ext, mediaType)
 	case promised != "": // its name promises what it is not
 		return promised
-	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
+	}
+	encoding, text := charset.Detect(head, len(head) < HeadSize)
+	switch {
+	case text && !encoding.IsUTF8() && (encoding.Marked() || textual(ext, mediaType)):
 		return Encoded
-	case bytes.IndexByte(head, 0) >= 0:
-		return Other
-	case !validHead(head):
-		if textual(ext, mediaType) {
-			return Encoded
-		}
+	case !text || !encoding.IsUTF8() || bytes.IndexByte(head, 0) >= 0:
 		return Other
 	case slices.Contains([]string{".html", ".htm", ".xhtml"}, ext),
 		strings.HasPrefix(http.DetectContentType(head), "text/html"):
@@ -80,19 +79,6 @@ func archive(ext, mediaType string) Kind {
 	default:
 		return Other
 	}
-}
-
-// validHead says whether the beginning of a file is UTF-8; the last character may be cut.
-func validHead(head []byte) bool {
-	for cut := 0; cut < utf8.UTFMax && cut <= len(head); cut++ {
-		if utf8.Valid(head[:len(head)-cut]) {
-			return true
-		}
-		if len(head) < HeadSize { // it is whole
-			return false
-		}
-	}
-	return false
 }
 
 // textual says whether a file calls itself a text.

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/xuri/excelize/v2"
-	"golang.org/x/net/html/charset"
 
+	"github.com/zephbot/zephbot/tools/charset"
 	"github.com/zephbot/zephbot/tools/web"
 )
 
@@ -187,16 +187,24 @@ func readHTML(t *text, r io.ReaderAt, size int64) error {
 	return t.add(page)
 }
 
-// readEncoded reads a text by its byte order mark, else as what most such files are, Windows-1252.
+// readEncoded reads a text that is not UTF-8. It begins with what was assumed, unless its byte order mark says so.
 func readEncoded(t *text, r io.ReaderAt, size int64) error {
-	// it looks for a byte order mark first
-	decoded, err := charset.NewReader(io.NewSectionReader(r, 0, size), "text/plain")
+	head := make([]byte, min(size, HeadSize))
+	if _, err := r.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	encoding, ok := charset.Detect(head, size <= HeadSize)
+	if !ok {
+		return fmt.Errorf("%w: it is not text", ErrDamaged)
+	}
+	raw, err := io.ReadAll(io.LimitReader(encoding.Reader(io.NewSectionReader(r, 0, size)), MaxText+4))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	raw, err := io.ReadAll(io.LimitReader(decoded, MaxText+4))
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	if encoding.Guessed {
+		if err := t.add("[" + encoding.Note() + "]\n"); err != nil {
+			return err
+		}
 	}
-	return t.add(strings.TrimPrefix(strings.ToValidUTF8(string(raw), "\uFFFD"), "\uFEFF"))
+	return t.add(strings.ToValidUTF8(string(raw), "\uFFFD"))
 }

@@ -9,10 +9,12 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/charset"
 )
 
 type editArgs struct {
@@ -80,11 +82,11 @@ func editFile(s *scope, p place, in editArgs) (*tools.Result, error) {
 	if err := mayEdit(s, p, in); err != nil {
 		return nil, err
 	}
-	content, st, err := s.readEditable(p)
+	content, encoding, st, err := s.readEditable(p)
 	if err != nil {
 		return nil, err
 	}
-	if strings.Contains(content, "\r\n") && strings.Count(content, "\n") == strings.Count(content, "\r\n") {
+	if hasCRLF(content) {
 		in.OldString, in.NewString = toCRLF(in.OldString), toCRLF(in.NewString)
 	}
 	found := findOccurrences(content, in.OldString)
@@ -104,64 +106,85 @@ func editFile(s *scope, p place, in editArgs) (*tools.Result, error) {
 	if strings.Count(after, redact.Mask) > strings.Count(content, redact.Mask) {
 		return nil, maskedError(p)
 	}
-	if err := s.replaceFile(p, after, &st); err != nil {
+	raw, err := encoding.Encode(after)
+	if err != nil {
+		return nil, argumentError("Use other characters, or write the whole file anew: then it becomes UTF-8.",
+			"%s cannot hold the new text: %v", quoteName(p.given), err)
+	}
+	if err := s.replaceFile(p, raw, &st); err != nil {
 		return nil, systemError(err, "edit", p.given)
 	}
 	text := fmt.Sprintf(
 		"Replaced %s in %s\n%s",
 		countNoun(len(found), "occurrence", "occurrences"), showName(s.displayPath(p.abs)), c.changedLines(),
 	)
+	if !encoding.IsUTF8() {
+		text += "[written as " + encoding.Name + ", as the file was]\n"
+	}
 	return &tools.Result{Text: strings.TrimRight(text, "\n")}, nil
 }
 
-// readEditable reads the whole text of a file that may be written.
-func (s *scope) readEditable(p place) (string, unix.Stat_t, error) {
+// readEditable reads the whole text of a file that may be written, and says how it is encoded.
+func (s *scope) readEditable(p place) (string, charset.Encoding, unix.Stat_t, error) {
+	var plain charset.Encoding
 	f, st, err := s.openContent(p)
 	if err != nil {
-		return "", st, err
+		return "", plain, st, err
 	}
 	defer func() { _ = f.Close() }() // opened for reading
 	if err := s.checkWritable(p); err != nil {
-		return "", st, err
+		return "", plain, st, err
 	}
 	if st.Nlink > 1 {
-		return "", st, refusedError("Write to another name instead.", reason.LinkedNotWritten,
+		return "", plain, st, refusedError("Write to another name instead.", reason.LinkedNotWritten,
 			quoteName(p.given))
 	}
 	if st.Size > int64(s.MaxWrite) {
-		return "", st, failedError(
+		return "", plain, st, failedError(
 			"", "%s has %d bytes; files up to %d bytes can be edited", quoteName(p.given), st.Size, s.MaxWrite,
 		)
 	}
 	if s.ReadText != nil {
-		return s.readBuffered(p, st)
+		text, err := s.readBuffered(p)
+		return text, plain, st, err
 	}
-	content, err := io.ReadAll(io.LimitReader(f, int64(s.MaxWrite)+1))
+	raw, err := io.ReadAll(io.LimitReader(f, int64(s.MaxWrite)+1))
 	if err != nil {
-		return "", st, systemError(err, "read", p.given)
+		return "", plain, st, systemError(err, "read", p.given)
 	}
-	if int64(len(content)) != st.Size {
-		return "", st, failedError("Try again.", "%s changed while it was read", quoteName(p.given))
+	if int64(len(raw)) != st.Size {
+		return "", plain, st, failedError("Try again.", "%s changed while it was read", quoteName(p.given))
 	}
-	if enc := textEncoding(content, true); enc != "" {
-		return "", st, failedError("Convert it to UTF-8 first.", "%s is not UTF-8 text (%s) and cannot be edited",
-			quoteName(p.given), enc)
+	encoding, ok := charset.Detect(raw, true)
+	if !ok {
+		return "", plain, st, failedError("", "%s is not text (%s) and cannot be edited",
+			quoteName(p.given), binaryText(raw[:min(len(raw), sniff)], st.Size))
 	}
-	return string(content), st, nil
+	text := encoding.Decode(raw)
+	if again, err := encoding.Encode(text); err != nil || again != string(raw) {
+		return "", plain, st, failedError("Convert it to UTF-8 first, for example with iconv.",
+			"some bytes of %s are no text and would be lost (%s)", quoteName(p.given), encoding.Note())
+	}
+	return text, encoding, st, nil
 }
 
 // readBuffered reads the whole text of a file from the program that has it.
-func (s *scope) readBuffered(p place, st unix.Stat_t) (string, unix.Stat_t, error) {
+func (s *scope) readBuffered(p place) (string, error) {
 	text, err := s.ReadText(s.ctx, p.abs)
 	switch {
 	case err != nil:
-		return "", st, systemError(err, "read", p.given)
+		return "", systemError(err, "read", p.given)
 	case len(text) > s.MaxWrite:
-		return "", st, failedError(
+		return "", failedError(
 			"", "%s has %d bytes; files up to %d bytes can be edited", quoteName(p.given), len(text), s.MaxWrite,
 		)
 	}
-	return text, st, nil
+	return text, nil
+}
+
+// hasCRLF reports whether every line of a text ends with CRLF.
+func hasCRLF(s string) bool {
+	return strings.Contains(s, "\r\n") && strings.Count(s, "\n") == strings.Count(s, "\r\n")
 }
 
 func toCRLF(s string) string {
@@ -204,20 +227,42 @@ func lineList(content string, at []int) string {
 	return b.String()
 }
 
-// absentError returns the error for text that was not found. It says whether only white space differs.
+// absentError returns the error for text that was not found. It says whether only white space, or the form of characters,
+// differs.
 func absentError(p place, content, old string) error {
 	suggestion := "Read the file again and copy the text exactly."
-	if first, last, ok := looseMatch(content, old); ok {
+	for _, loose := range []struct {
+		same func(string) string
+		only string
+	}{
+		{func(s string) string { return s }, "white space. Copy the text exactly, with its spaces, tabs and line ends."},
+		{plainForm, "the form of characters, such as “ ” ’ – … or letters with a combining mark. Copy them from there."},
+	} {
+		first, last, ok := looseMatch(loose.same(content), loose.same(old))
+		if !ok {
+			continue
+		}
 		where := fmt.Sprintf("line %d differs", first)
 		if last > first {
 			where = fmt.Sprintf("lines %d to %d differ", first, last)
 		}
-		suggestion = where + " from it only in white space. Copy the text exactly, with its spaces, tabs and line ends."
+		suggestion = where + " from it only in " + loose.only
+		break
 	}
 	e := failedError(suggestion, "old_string does not occur in %s", quoteName(p.given))
 	e.Err = errors.New("old_string not found")
 	return e
 }
+
+// typographic maps characters to those that a keyboard has for them.
+var typographic = strings.NewReplacer(
+	"“", `"`, "”", `"`, "„", `"`, "‟", `"`, "«", `"`, "»", `"`, "‘", "'", "’", "'", "‚", "'", "‛", "'", "′", "'", "″", `"`,
+	"‐", "-", "‑", "-", "‒", "-", "–", "-", "—", "-", "−", "-", "…", "...", "\u00a0", " ", "\u202f", " ", "\u00ad", "",
+	"\u200b", "", "\ufeff", "",
+)
+
+// plainForm returns a text with composed letters (Unicode NFC) and without typographic characters.
+func plainForm(s string) string { return typographic.Replace(norm.NFC.String(s)) }
 
 // looseMatch finds the lines that equal old if white space is ignored.
 func looseMatch(content, old string) (first, last int, ok bool) {

@@ -15,7 +15,7 @@ import (
 )
 
 type findArgs struct {
-	Pattern    string `json:"pattern" jsonschema:"glob, for example **/*.go; * stops at /, ** does not; {a,b} and [a-z] are known"`
+	Pattern    string `json:"pattern" jsonschema:"glob, for example **/*.go; * stops at /, ** does not; {a,b} and [a-z] are known, and names that have such brackets are found too"`
 	Path       string `json:"path,omitempty" jsonschema:"directory to start in; without it the working directory"`
 	MaxResults *int   `json:"max_results,omitempty" jsonschema:"how many paths to give at most"`
 }
@@ -145,8 +145,13 @@ func findFiles(s *scope, in findArgs) (*tools.Result, error) {
 	}
 	var found []string
 	more := false
+	literal := literalBrackets(pattern)
 	w := &walker{s: s, visit: func(d *shared, rel string, e fs.DirEntry) error {
-		if ok, _ := doublestar.Match(pattern, rel); !ok { // the pattern was validated before
+		ok, _ := doublestar.Match(pattern, rel) // the pattern was validated before
+		if !ok && literal != pattern {
+			ok, _ = doublestar.Match(literal, rel)
+		}
+		if !ok {
 			return nil
 		}
 		if len(found) == limit {
@@ -160,6 +165,14 @@ func findFiles(s *scope, in findArgs) (*tools.Result, error) {
 		return nil, systemError(err, "search", p.given)
 	}
 	return answerFound(found, none.Text, more, w, nil), nil
+}
+
+// literalBrackets returns the pattern that takes brackets and braces as letters, as in the name [slug].tsx.
+func literalBrackets(pattern string) string {
+	if strings.Contains(pattern, `\`) { // somebody knows how to write it
+		return pattern
+	}
+	return strings.NewReplacer("[", `\[`, "]", `\]`, "{", `\{`, "}", `\}`).Replace(pattern)
 }
 
 // answerFound joins what was found with remarks about the search.

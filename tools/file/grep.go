@@ -144,6 +144,7 @@ type finding struct {
 	lines                        []string
 	denied, locked, foreign, big int  // files that were not searched
 	long                         int  // lines that were searched in pieces
+	decoded                      int  // files with matches that are not UTF-8
 	late                         bool // the time was over before everything was searched
 }
 
@@ -154,6 +155,7 @@ func (f *finding) addFinding(o finding) {
 	f.foreign += o.foreign
 	f.big += o.big
 	f.long += o.long
+	f.decoded += o.decoded
 	f.late = f.late || o.late
 }
 
@@ -167,8 +169,11 @@ func (f *finding) skippedNotes() []string {
 	}
 	say(f.denied, "may not be read here")
 	say(f.locked, "could not be opened")
-	say(f.foreign, "not UTF-8 text")
+	say(f.foreign, "not UTF-8, and not decoded")
 	say(f.big, "too much to search")
+	if f.decoded > 0 {
+		notes = append(notes, "["+countNoun(f.decoded, "file is", "files are")+" not UTF-8: decoded before the search]")
+	}
 	if f.long > 0 {
 		notes = append(notes, fmt.Sprintf(
 			"[%s longer than %d MiB: searched in pieces of that size, as if each were a line]",

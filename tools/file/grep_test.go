@@ -25,18 +25,19 @@ func TestGrep(t *testing.T) {
 	for name, content := range map[string]string{
 		"a.txt": "first Needle\nsecond\nneedle in line three\n", "d/b.txt": "no\r\nneedle at the end\r\n", "d/c.txt": "straw", ".hidden": "needle", "target/x": "needle", "node_modules/x": "needle",
 		"bin": "needle\x00", "latin": "needle caf\xe9\n", "z/target": "needle in a file called target", "kelvin": "300 \u212a\n", "s": "\u017f\n",
+		"late": strings.Repeat("line\n", 5000) + "Gr\xf6\xdfe\n", "wide": "\xff\xfea\x00\n\x00G\x00r\x00\xf6\x00\xdf\x00e\x00",
 	} {
 		b.put(name, content)
 	}
 	b.link(b.outside, "out")
 	b.link("a.txt", "link")
 	b.put(filepath.Join(b.outside, "secret.txt"), "SECRET outside")
-	rest := "\n[1 file not searched: not UTF-8 text]"
+	rest := "\n[1 file is not UTF-8: decoded before the search]"
 	for _, tc := range []struct {
 		in   args
 		want string
 	}{
-		{args{"pattern": "needle"}, "a.txt:3: needle in line three\nd/b.txt:2: needle at the end\nz/target:1: needle in a file called target" + rest},
+		{args{"pattern": "needle"}, "a.txt:3: needle in line three\nd/b.txt:2: needle at the end\nlatin:1: needle café\nz/target:1: needle in a file called target" + rest},
 		{args{"pattern": "needle", "case_sensitive": false, "path": "a.txt"}, "a.txt:1: first Needle\na.txt:3: needle in line three"},
 		{args{"pattern": "NEEDLE", "case_sensitive": false, "path": "d"}, "d/b.txt:2: needle at the end"},
 		{args{"pattern": "end$"}, "d/b.txt:2: needle at the end"},
@@ -50,6 +51,9 @@ func TestGrep(t *testing.T) {
 		{args{"pattern": "^s$", "case_sensitive": false}, "s:1: \u017f"},
 		{args{"pattern": "SECRET"}, "No matches for SECRET"},
 		{args{"pattern": "needle", "path": ".hidden"}, ".hidden:1: needle"},
+		{args{"pattern": "Größe"}, "late:5001: Größe\nwide:2: Größe\n[2 files are not UTF-8: decoded before the search]"},
+		{args{"pattern": "Größe", "path": "wide"}, "wide:2: Größe\n[1 file is not UTF-8: decoded before the search]"},
+		{args{"pattern": "Gr..e", "path": "late"}, "late:5001: Größe\n[1 file is not UTF-8: decoded before the search]"},
 	} {
 		if diff := cmp.Diff(tc.want, b.run("grep", tc.in)); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", tc.in, diff)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/policy/redact"
+	"github.com/zephbot/zephbot/tools/charset"
 )
 
 // The redactor has replaced credentials in what a model reads by redact.Mask. If a model wrote the mask back, it would
@@ -31,20 +32,29 @@ func (s *scope) holdsText(p place, text string) bool {
 	return strings.Contains(content, text) || strings.Contains(content, toCRLF(text))
 }
 
-// peekText returns the content of a file that may be read, within the size that write and
-// edit handle; "" for all others.
+// peekText returns the text of a file that may be read, within the size that write and edit handle; "" for all others.
 func (s *scope) peekText(p place) string {
+	raw := s.peekContent(p)
+	encoding, ok := charset.Detect(raw, false)
+	if !ok {
+		return string(raw)
+	}
+	return encoding.Decode(raw)
+}
+
+// peekContent is peekText without decoding.
+func (s *scope) peekContent(p place) []byte {
 	if !p.isRegular() {
-		return ""
+		return nil
 	}
 	f, _, err := s.openContent(p)
 	if err != nil {
-		return ""
+		return nil
 	}
 	defer func() { _ = f.Close() }() // opened for reading
 	content, err := io.ReadAll(io.LimitReader(f, int64(s.MaxWrite)))
 	if err != nil {
-		return ""
+		return nil
 	}
-	return string(content)
+	return content
 }

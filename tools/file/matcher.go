@@ -20,6 +20,7 @@ type matcher struct {
 	fold   bool     // literals are in lower case and are searched ignoring case
 	exotic bool     // a literal contains k or s, to which non-ASCII letters fold too
 	whole  bool     // the expression consists only of its literal
+	wide   bool     // the expression has characters beyond ASCII, which other encodings write otherwise
 	lits   [][]byte // every matching line contains one of these; none = unknown
 	size   int      // instructions of the compiled expression; each may be executed for each byte of a text
 }
@@ -61,6 +62,7 @@ func newMatcher(pattern string, caseSensitive bool) (*matcher, error) {
 	}
 	m := &matcher{
 		re: re, buffer: !hasOp(tree, syntax.OpBeginText, syntax.OpEndText), ends: hasOp(tree, syntax.OpEndLine),
+		wide: strings.ContainsFunc(pattern, func(r rune) bool { return r >= utf8.RuneSelf }),
 		size: len(program.Inst),
 	}
 	m.setLiterals(tree)

@@ -2,7 +2,6 @@ package file
 
 import (
 	"context"
-	"strings"
 
 	"github.com/zephbot/zephbot/tools"
 )
@@ -24,7 +23,7 @@ func (o onPath[In]) previewsFunc(t *toolset) func(ctx context.Context, call *too
 		}
 		before := ""
 		if p.doesExist() {
-			if before, _, err = s.readEditable(p); err != nil {
+			if before, _, _, err = s.readEditable(p); err != nil {
 				return tools.Preview{}, err
 			}
 		}
@@ -35,7 +34,7 @@ func (o onPath[In]) previewsFunc(t *toolset) func(ctx context.Context, call *too
 
 // editedText returns the text of a file after an edit.
 func editedText(p place, content string, in editArgs) (string, error) {
-	if strings.Contains(content, "\r\n") && strings.Count(content, "\n") == strings.Count(content, "\r\n") {
+	if hasCRLF(content) {
 		in.OldString, in.NewString = toCRLF(in.OldString), toCRLF(in.NewString)
 	}
 	found := findOccurrences(content, in.OldString)

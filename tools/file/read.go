@@ -12,6 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/charset"
 )
 
 type readArgs struct {
@@ -67,16 +68,17 @@ func readFile(s *scope, p place, in readArgs) (*tools.Result, error) {
 	if len(head) == 0 {
 		return &tools.Result{Text: "(empty file)"}, nil
 	}
-	if enc := textEncoding(head, err != nil); enc != "" {
-		return &tools.Result{Text: unreadableText(enc, head, st.Size)}, nil
+	encoding, ok := charset.Detect(head, err != nil)
+	if !ok {
+		return &tools.Result{Text: binaryText(head, st.Size)}, nil
 	}
-	if bytes.HasPrefix(head, utf8BOM) {
-		_, _ = r.Discard(len(utf8BOM)) // it was peeked just now
-	}
-	pager := &pager{s: s, r: r, max: s.MaxRead, in: in}
+	pager := &pager{s: s, r: bufio.NewReaderSize(encoding.Reader(r), sniff), max: s.MaxRead, in: in}
 	text, more, err := pager.readPage()
 	if err != nil {
 		return nil, systemError(err, "read", p.given)
+	}
+	if note := encoding.Note(); note != "" {
+		text = "[" + note + "]\n" + text
 	}
 	return &tools.Result{Text: text, Truncated: more}, nil
 }

@@ -3,10 +3,13 @@ package file
 import (
 	"bytes"
 	"errors"
+	"io"
 	"sync/atomic"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zephbot/zephbot/tools/charset"
 )
 
 // Sizes in bytes of the buffer into which files are read. A line that is longer than the larger one is searched in
@@ -69,8 +72,13 @@ func (w *searcher) searchFile(d dir, name string, f *finding) {
 		return
 	}
 	w.growBuffer(st.Size)
-	had := len(f.lines)
-	if err := w.searchContent(fd, st.Size, w.s.displayPath(d.joinName(name)), f); err != nil {
+	had, path := len(f.lines), w.s.displayPath(d.joinName(name))
+	err = w.searchContent(fd, st.Size, path, f)
+	if errors.Is(err, errForeign) {
+		f.lines = f.lines[:had]
+		err = w.searchDecoded(fd, st.Size, path, f)
+	}
+	if err != nil {
 		f.lines = f.lines[:had]
 		switch {
 		case errors.Is(err, errForeign):
@@ -105,8 +113,14 @@ func (w *searcher) searchContent(fd int, size int64, path string, f *finding) er
 		if err != nil {
 			return err
 		}
-		if total == 0 && bytes.IndexByte(w.buf[:min(n, sniff)], 0) >= 0 {
-			return nil // binary files have no lines
+		if total == 0 {
+			encoding, ok := charset.Detect(w.buf[:min(n, sniff)], int64(min(n, sniff)) >= size)
+			switch {
+			case !ok:
+				return nil // binary files have no lines
+			case !encoding.IsUTF8():
+				return errForeign
+			}
 		}
 		if w.spent.Add(int64(n)) > maxSearch {
 			return errEnough
@@ -142,6 +156,56 @@ func (w *searcher) searchContent(fd int, size int64, path string, f *finding) er
 	}
 }
 
+// mostDecoded is how many bytes a file may have that is decoded before it is searched.
+const mostDecoded = 16 << 20
+
+// searchDecoded searches a file that is not UTF-8, all of it at once. It returns errForeign if it cannot be decoded.
+func (w *searcher) searchDecoded(fd int, size int64, path string, f *finding) error {
+	if size > mostDecoded {
+		return errForeign
+	}
+	raw := make([]byte, size)
+	n, err := io.ReadFull(&atOffset{fd: fd}, raw)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	if w.spent.Add(int64(n)) > maxSearch {
+		return errEnough
+	}
+	encoding, ok := charset.Detect(raw[:n], true)
+	if !ok {
+		return errForeign
+	}
+	had := len(f.lines)
+	_, err = w.searchPiece([]byte(encoding.Decode(raw[:n])), path, 1, f)
+	if len(f.lines) > had {
+		f.decoded++
+	}
+	w.m.spendSteps(maxSteps) // the next file asks whether the time is over
+	return err
+}
+
+// atOffset reads a file from its beginning, wherever its descriptor is.
+type atOffset struct {
+	fd int
+	at int64
+}
+
+// Read implements io.Reader.
+func (r *atOffset) Read(b []byte) (int, error) {
+	for {
+		n, err := unix.Pread(r.fd, b, r.at)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if n <= 0 && err == nil {
+			return 0, io.EOF
+		}
+		r.at += int64(max(n, 0))
+		return max(n, 0), err
+	}
+}
+
 // pieceOf returns what of buf is searched at once, and from where on the next piece begins: whole lines, everything if
 // nothing follows, or a part of a line that is longer than the buffer (cut).
 func pieceOf(buf []byte, last bool) (text []byte, next int, cut bool) {
@@ -170,6 +234,9 @@ func wholeRunes(buf []byte, n int) int {
 
 // searchPiece searches whole lines, of which the first has the given number. It returns the number of line ends.
 func (w *searcher) searchPiece(buf []byte, path string, line int, f *finding) (int, error) {
+	if w.m.wide && !utf8.Valid(buf) {
+		return 0, errForeign
+	}
 	useLits := w.m.literalsUsable(buf)
 	if useLits && w.m.fold {
 		w.low = lowerASCII(w.low, buf)

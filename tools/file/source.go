@@ -13,6 +13,7 @@ import (
 
 	"github.com/zephbot/zephbot/policy/pathrule"
 	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/charset"
 )
 
 // Sources gives other tools the files that the file tools may read, under the same checks. It is safe for concurrent
@@ -145,7 +146,8 @@ func (v *View) Walk(root string, want func(name string) bool) (Tree, error) {
 	return tree, nil
 }
 
-// Read returns at most limit bytes of a regular file that may be read, with its stamp.
+// Read returns at most limit bytes of a regular file that may be read, with its stamp. Text that is not UTF-8 is decoded,
+// and may have more bytes then.
 func (v *View) Read(path string, limit int64) ([]byte, Stamp, error) {
 	p, err := v.s.resolvePlace(path, true)
 	if err != nil {
@@ -169,6 +171,9 @@ func (v *View) Read(path string, limit int64) ([]byte, Stamp, error) {
 		if err != nil {
 			return nil, Stamp{}, systemError(err, "read", path)
 		}
+	}
+	if encoding, ok := charset.Detect(content, int64(len(content)) < limit); ok && !encoding.IsUTF8() {
+		content = []byte(encoding.Decode(content))
 	}
 	return content, stampOf(st), nil
 }

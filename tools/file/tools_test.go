@@ -50,14 +50,17 @@ func TestRead(t *testing.T) {
 		{args{"path": "nul"}, "binary file, 7 bytes"},
 		{args{"path": "pdf"}, "binary file, 10 bytes, looks like application/pdf"},
 		{args{"path": "control"}, "binary file, 4 bytes"},
-		{args{"path": "utf16"}, "This file is not UTF-8: it looks like UTF-16 text, 6 bytes. It is not shown, because it would be garbled. Convert it first, for example with iconv."},
+		{args{"path": "utf16"}, "[read as UTF-16LE]\n   1\tab"},
 		{args{"path": "late", "offset": 9999}, "10000\tok\n10001\t[not UTF-8: 6 bytes]"},
 	} {
 		if diff := cmp.Diff(tc.want, b.run("read", tc.in)); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", tc.in, diff)
 		}
 	}
-	for name, want := range map[string]string{"utf16 bare": "UTF-16 text without", "utf32": "UTF-32 text", "latin": "Latin-1"} {
+	for name, want := range map[string]string{
+		"utf16 bare": "[not UTF-8, read as UTF-16LE, judging by its bytes]\n   1\tabcdef", "utf32": "[read as UTF-32LE]\n   1\ta",
+		"latin": "[not UTF-8, read as windows-1252: letters beyond ASCII may be wrong]\n   1\tcafé au lait",
+	} {
 		if got := b.run("read", args{"path": name}); !strings.Contains(got, want) {
 			t.Errorf("%s: %q", name, got)
 		}
@@ -207,7 +210,7 @@ func TestEditAnswers(t *testing.T) {
 	b.refuse("edit", args{"path": "f", "old_string": "", "new_string": "y"}, tools.InvalidParameters, "old_string is empty")
 	b.refuse("edit", args{"path": "f", "old_string": "a", "new_string": "a"}, tools.InvalidParameters, "the same")
 	b.put("bin", "a\x00b")
-	b.refuse("edit", args{"path": "bin", "old_string": "a", "new_string": "b"}, tools.PermanentFailure, "not UTF-8 text")
+	b.refuse("edit", args{"path": "bin", "old_string": "a", "new_string": "b"}, tools.PermanentFailure, `"bin" is not text (binary file, 3 bytes)`)
 	s := b.describe("edit", args{"path": "f", "old_string": "foo\nbar", "new_string": "x", "replace_all": true})
 	if want := "edit f (every occurrence)\n- foo\n- bar\n+ x\n"; s.Show != want {
 		t.Errorf("got %q, want %q", s.Show, want)
@@ -215,6 +218,50 @@ func TestEditAnswers(t *testing.T) {
 	all := b.run("edit", args{"path": "f", "old_string": "x", "new_string": "y", "replace_all": true})
 	if want := "Replaced 2 occurrences in f\n@@ line 8 @@\n 6\n 7\n-last x x\n+last y y"; all != want {
 		t.Errorf("got\n%s", all)
+	}
+}
+
+// TestEncodingIsKept: what an edit or a write does not mean to change stays as it is, in bytes.
+func TestEncodingIsKept(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, nil)
+	edit := func(old, by string) args { return args{"path": "f", "old_string": old, "new_string": by} }
+	write := func(text string) args { return args{"path": "f", "content": text} }
+	for _, c := range []struct {
+		name, tool string
+		in         args
+		was, is    string
+		says       string
+	}{
+		{"edit Latin-1", "edit", edit("Größe", "Länge"), "die Gr\xf6\xdfe\n", "die L\xe4nge\n", "[written as windows-1252, as the file was]"},
+		{"edit UTF-16", "edit", edit("b", "ü"), "\xff\xfea\x00b\x00", "\xff\xfea\x00\xfc\x00", "[written as UTF-16LE, as the file was]"},
+		{"edit after a mark", "edit", edit("a", "b"), "\xef\xbb\xbfa\n", "\xef\xbb\xbfb\n", "Replaced 1 occurrence"},
+		{"write over CRLF", "write", write("x\ny\n"), "a\r\nb\r\n", "x\r\ny\r\n", "[its line ends were kept: CRLF]"},
+		{"write CRLF over LF", "write", write("x\r\n"), "a\n", "x\r\n", "Replaced the content: 3 bytes to f"},
+		{"write LF over both", "write", write("x\ny\n"), "a\r\nb\n", "x\ny\n", "Replaced the content: 4 bytes to f"},
+		{"write over a mark", "write", write("x"), "\xef\xbb\xbfa", "\xef\xbb\xbfx", "[its byte order mark was kept]"},
+		{"write a mark over a mark", "write", write("\ufeffx"), "\xef\xbb\xbfa", "\xef\xbb\xbfx", "Replaced the content: 4 bytes to f"},
+		{"write over UTF-16", "write", write("ü\n"), "\xfe\xff\x00a\x00\r\x00\n", "\xfe\xff\x00\xfc\x00\r\x00\n", "[its line ends were kept: CRLF]\n[its encoding was kept: UTF-16BE]"},
+		{"write over Latin-1", "write", write("ü"), "caf\xe9", "\xfc", "[its encoding was kept: windows-1252]"},
+		{"write what Latin-1 has not", "write", write("→"), "caf\xe9", "→", "[it is UTF-8 now: windows-1252 has no '→']"},
+		{"write over bytes", "write", write("x\n"), "\x00\x01\r\n", "x\n", "Replaced the content: 2 bytes to f"},
+		{"write over nothing", "write", write("x\n"), "", "x\n", "Replaced the content: 2 bytes to f"},
+	} {
+		b.put("f", c.was)
+		if got := b.run(c.tool, c.in); !strings.Contains(got, c.says) || c.tool == "write" && !strings.HasSuffix(got, c.says) {
+			t.Errorf("%s: %q", c.name, got)
+		}
+		if got := b.content("f"); got != c.is {
+			t.Errorf("%s: %q, want %q", c.name, got, c.is)
+		}
+	}
+	b.put("f", "caf\xe9")
+	b.refuse("edit", edit("c", "→"), tools.InvalidParameters, `cannot hold the new text: windows-1252 has no '→'`)
+	b.put("f", "\xef\xbb\xbfa\xff")
+	b.refuse("edit", edit("a", "b"), tools.PermanentFailure, "would be lost")
+	for old, line := range map[string]string{`say "hi"`: "line 1 differs", "it's": "line 2 differs", "a - b": "line 3 differs", "a\u0308b": "line 4 differs"} {
+		b.put("f", "say “hi”\nit’s\na – b\näb\n")
+		b.refuse("edit", edit(old, "x"), tools.PermanentFailure, line+" from it only in the form of characters")
 	}
 }
 
@@ -235,6 +282,9 @@ func TestFindPath(t *testing.T) {
 		{args{"pattern": "d/**"}, "d/c.go\nd/e\nd/e/f.go"},
 		{args{"pattern": "*.{go,txt}"}, "a.go\nb.txt\nx[1].go"},
 		{args{"pattern": `x\[1\].go`}, "x[1].go"},
+		{args{"pattern": `x[1].go`}, "x[1].go"},
+		{args{"pattern": `**/x[1].*`}, "x[1].go"},
+		{args{"pattern": `[ab].[gt]*`}, "a.go\nb.txt"},
 		{args{"pattern": "*", "path": "d"}, "d/c.go\nd/e"},
 		{args{"pattern": "e/*", "path": "d/"}, "d/e/f.go"},
 		{args{"pattern": "*.go", "path": b.shared}, filepath.Join(b.shared, "s.go")},

@@ -13,6 +13,7 @@ import (
 	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/charset"
 )
 
 type writeArgs struct {
@@ -46,22 +47,31 @@ func (t *toolset) writeTool() (tools.Tool, error) {
 			}
 			return maskedError(p)
 		},
-		may:     mayWrite,
-		writes:  true,
-		preview: func(_ place, _ string, in writeArgs) (string, error) { return in.Content, nil },
+		may:    mayWrite,
+		writes: true,
+		preview: func(_ place, before string, in writeArgs) (string, error) {
+			after, _ := keepLineEnds(before, in.Content)
+			return after, nil
+		},
 		run: func(s *scope, p place, in writeArgs) (*tools.Result, error) {
 			if err := mayWrite(s, p, in); err != nil {
 				return nil, err
 			}
-			if err := s.replaceFile(p, in.Content, nil); err != nil {
+			content, notes := s.keepForm(p, in.Content)
+			if len(content) > s.MaxWrite {
+				return nil, argumentError("Write less at once.", "the file would have %d bytes; at most %d may be written",
+					len(content), s.MaxWrite)
+			}
+			if err := s.replaceFile(p, content, nil); err != nil {
 				return nil, systemError(err, "write", p.given)
 			}
 			verb := "Wrote"
 			if p.doesExist() {
 				verb = "Replaced the content:"
 			}
-			return &tools.Result{Text: fmt.Sprintf("%s %s to %s", verb, countNoun(len(in.Content), "byte", "bytes"),
-				showName(s.displayPath(p.abs)))}, nil
+			text := fmt.Sprintf("%s %s to %s", verb, countNoun(len(content), "byte", "bytes"),
+				showName(s.displayPath(p.abs)))
+			return &tools.Result{Text: text + notes}, nil
 		},
 	}.newTool(t)
 }
@@ -76,6 +86,49 @@ func mayWrite(s *scope, p place, in writeArgs) error {
 		return err
 	}
 	return s.soleAt(p)
+}
+
+// keepLineEnds gives content the line ends of the text that it replaces, unless it has some of its own.
+func keepLineEnds(before, content string) (after string, kept bool) {
+	if hasCRLF(before) && !strings.Contains(content, "\r\n") && strings.Contains(content, "\n") {
+		return toCRLF(content), true
+	}
+	return content, false
+}
+
+// keepForm returns content as it is written over a file that exists: with its line ends, its byte order mark and in its
+// encoding, unless content brings its own. The notes say for the model what was kept.
+func (s *scope) keepForm(p place, content string) (raw, notes string) {
+	var before string
+	var encoding charset.Encoding
+	if s.ReadText == nil {
+		old := s.peekContent(p)
+		var ok bool
+		if encoding, ok = charset.Detect(old, true); !ok || len(old) == 0 {
+			return content, ""
+		}
+		before = encoding.Decode(old)
+	} else if p.isRegular() {
+		before, _ = s.readBuffered(p) // if it cannot be read, nothing is kept of it
+	}
+	content, kept := keepLineEnds(before, content)
+	if kept {
+		notes = "\n[its line ends were kept: CRLF]"
+	}
+	own, marked := strings.CutPrefix(content, "\ufeff")
+	if marked && encoding.Marked() {
+		content = own
+	}
+	raw, err := encoding.Encode(content)
+	switch {
+	case err != nil:
+		return content, notes + fmt.Sprintf("\n[it is UTF-8 now: %v]", err)
+	case !encoding.IsUTF8():
+		notes += "\n[its encoding was kept: " + encoding.Name + "]"
+	case encoding.Marked() && !marked:
+		notes += "\n[its byte order mark was kept]"
+	}
+	return raw, notes
 }
 
 // soleAt refuses a path whose file has several names. The directories above it need not exist.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/zephbot/zephbot/tools/charset"
 )
 
 const (
@@ -104,8 +106,18 @@ type stream struct {
 	odd int64 // bytes that do not occur in text
 }
 
-// isBinary reports whether the stream is not text: more than a tenth of it are control bytes or invalid UTF-8.
-func (s *stream) isBinary() bool { return s.odd > 0 && s.odd*10 > s.total }
+// isOdd reports whether the stream is not text in UTF-8: more than a tenth of it are control bytes or invalid.
+func (s *stream) isOdd() bool { return s.odd > 0 && s.odd*10 > s.total }
+
+// isBinary reports whether the stream is no text in any encoding.
+func (s *stream) isBinary() bool {
+	if !s.isOdd() {
+		return false
+	}
+	kept := append(bytes.Clone(s.head), s.tail...)
+	_, text := charset.Detect(kept, true)
+	return !text
+}
 
 // renderText returns the stream as valid UTF-8.
 func (s *stream) renderText() (text string, missing int64) {
@@ -113,11 +125,32 @@ func (s *stream) renderText() (text string, missing int64) {
 		return fmt.Sprintf("[binary output, %d bytes]", s.total), 0
 	}
 	text, missing = s.keptText()
-	return cleanText(text), missing
+	text, _ = decodeText(text)
+	return text, missing
 }
 
+// cleanText replaces what is not text in UTF-8 by U+FFFD.
 func cleanText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// decodeText returns a text as valid UTF-8, and what was assumed for that. A text that is mostly UTF-8 keeps its few
+// other bytes as U+FFFD.
+func decodeText(s string) (text, note string) {
+	invalid, wide := 0, 0
+	for i, r := range s {
+		if _, size := utf8.DecodeRuneInString(s[i:]); r == utf8.RuneError && size == 1 || r == 0 {
+			invalid++
+		} else if size > 1 {
+			wide++
+		}
+	}
+	if invalid > wide {
+		if encoding, ok := charset.Detect([]byte(s), true); ok && !encoding.IsUTF8() {
+			return cleanText(encoding.Decode([]byte(s))), encoding.Note()
+		}
+	}
+	return cleanText(s), ""
 }
 
 // capture collects both outputs of a command line by line: each on its own, and both in the order of arrival.
@@ -232,9 +265,9 @@ func oddBytes(b []byte) int64 {
 // lastLine returns the latest line that is not empty, without colours and control characters.
 func (c *capture) lastLine() string {
 	c.mu.Lock()
-	line, binary := c.last, c.streams[stdout].isBinary() || c.streams[stderr].isBinary()
+	line, odd := c.last, c.streams[stdout].isOdd() || c.streams[stderr].isOdd()
 	c.mu.Unlock()
-	if binary {
+	if odd {
 		return ""
 	}
 	if i := strings.LastIndexByte(line, '\r'); i >= 0 { // a progress bar overwrites its line
@@ -271,7 +304,10 @@ func (c *capture) capturedOutput() (o output, err error) {
 		o.text, o.omitted = joinApart(o.stdout, o.stderr), cutOut+cutErr
 	} else {
 		o.text, o.omitted, err = c.both.keptText()
-		o.text = cleanText(o.text)
+		var note string
+		if o.text, note = decodeText(o.text); note != "" {
+			o.text = strings.TrimRight(o.text, "\n") + "\n[" + note + "]"
+		}
 	}
 	o.text = strings.TrimRight(o.text, "\n")
 	return o, err

@@ -142,9 +142,25 @@ func TestRun(t *testing.T) {
 				Text: "[binary output, 4 bytes]\n[stderr] warn",
 				Raw:  shell.Envelope{Stdout: "[binary output, 4 bytes]", Stderr: "warn\n", ExitCode: new(0)}, ExitCode: new(0),
 			}},
-			{"a little that is no UTF-8", `printf 'caf\351 au lait, croissant\n'`, tools.Result{
-				Text: "caf\uFFFD au lait, croissant",
-				Raw:  shell.Envelope{Stdout: "caf\uFFFD au lait, croissant\n", ExitCode: new(0)}, ExitCode: new(0),
+			{"Latin-1", `printf 'caf\351 au lait, croissant\n'`, tools.Result{
+				Text: "café au lait, croissant\n[not UTF-8, read as windows-1252: letters beyond ASCII may be wrong]",
+				Raw:  shell.Envelope{Stdout: "café au lait, croissant\n", ExitCode: new(0)}, ExitCode: new(0),
+			}},
+			{"short Latin-1", `printf 'Gr\366\337e 12 M\n'; echo warn >&2`, tools.Result{
+				Text: "Größe 12 M\n[stderr] warn\n[not UTF-8, read as windows-1252: letters beyond ASCII may be wrong]",
+				Raw:  shell.Envelope{Stdout: "Größe 12 M\n", Stderr: "warn\n", ExitCode: new(0)}, ExitCode: new(0),
+			}},
+			{"GBK", `printf '\304\343\272\303\312\300\275\347\n\275\361\314\354\317\302\316\347\n'`, tools.Result{
+				Text: "你好世界\n今天下午\n[not UTF-8, read as GBK, judging by its bytes]",
+				Raw:  shell.Envelope{Stdout: "你好世界\n今天下午\n", ExitCode: new(0)}, ExitCode: new(0),
+			}},
+			{"UTF-8 with a byte that is none", `printf 'ä ö ü \377\n'`, tools.Result{
+				Text: "ä ö ü \uFFFD",
+				Raw:  shell.Envelope{Stdout: "ä ö ü \uFFFD\n", ExitCode: new(0)}, ExitCode: new(0),
+			}},
+			{"packed", `head -c 3000 /dev/zero | gzip -nc | head -c 30`, tools.Result{
+				Text: "[binary output, 30 bytes]",
+				Raw:  shell.Envelope{Stdout: "[binary output, 30 bytes]", ExitCode: new(0)}, ExitCode: new(0),
 			}},
 			{"colours stay", `printf '\033[31mred\033[0m\n'`, tools.Result{Text: "\x1b[31mred\x1b[0m", Raw: shell.Envelope{Stdout: "\x1b[31mred\x1b[0m\n", ExitCode: new(0)}, ExitCode: new(0)}},
 			{"words in the output are no failure", "echo permission denied", tools.Result{Text: "permission denied", Raw: shell.Envelope{Stdout: "permission denied\n", ExitCode: new(0)}, ExitCode: new(0)}},

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/html/charset"
 
 	"github.com/zephbot/zephbot/tools"
+	textcharset "github.com/zephbot/zephbot/tools/charset"
 )
 
 // mediaType returns the type of a page: the declared one, or else the detected one.
@@ -66,8 +67,8 @@ func (p *page) text() (string, error) {
 			if declared, _ := charset.Lookup(string(m[1])); declared != nil {
 				enc = declared
 			}
-		} else if whole := wholeRunes(body, p.truncated); utf8.Valid(whole) {
-			enc, _ = charset.Lookup("utf-8")
+		} else if guessed, ok := textcharset.Detect(body, !p.truncated); ok {
+			return strings.TrimSuffix(guessed.Decode(body), cutCharacter(p.truncated)), nil
 		}
 	}
 	decoded, err := enc.NewDecoder().Bytes(body)
@@ -76,26 +77,15 @@ func (p *page) text() (string, error) {
 	}
 	s := strings.ToValidUTF8(string(decoded), "\uFFFD")
 	s = strings.TrimPrefix(s, "\uFEFF")
-	if p.truncated {
-		s = strings.TrimSuffix(s, "\uFFFD") // an incomplete character at the cut
-	}
-	return s, nil
+	return strings.TrimSuffix(s, cutCharacter(p.truncated)), nil
 }
 
-// wholeRunes removes an incomplete character at the end of a cut text.
-func wholeRunes(b []byte, cut bool) []byte {
-	if !cut {
-		return b
+// cutCharacter is what an incomplete character at the cut of a page becomes.
+func cutCharacter(truncated bool) string {
+	if truncated {
+		return "\uFFFD"
 	}
-	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
-		if c := b[len(b)-i]; utf8.RuneStart(c) {
-			if c >= utf8.RuneSelf && !utf8.FullRune(b[len(b)-i:]) {
-				return b[:len(b)-i]
-			}
-			break
-		}
-	}
-	return b
+	return ""
 }
 
 // parse parses the page as HTML.
