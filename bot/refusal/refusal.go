@@ -95,7 +95,8 @@ func (d Explainer) Why(ctx context.Context, call *turn.Call) (turn.Effect, error
 
 // replyInert answers in the chat; the words of others in it make no links, mentions or commands.
 func replyInert(call *turn.Call, text string) turn.Effect {
-	return call.Reply(bot.Content{Text: text, Entities: render.Inert(text)})
+	text, entities := render.Quoted(text)
+	return call.Reply(bot.Content{Text: text, Entities: entities})
 }
 
 // explainTurn tells of the refusals of the turn that is wanted, nil = of the last turn

@@ -118,7 +118,7 @@ func (w *writer) block(n ast.Node) {
 		w.html(n)
 	case *formula:
 		w.separate(true)
-		w.write(strings.TrimRight(w.lines(n), "\n"))
+		w.write(readableLines(strings.TrimRight(w.lines(n), "\n")))
 	case *ast.ThematicBreak:
 		w.separate(true)
 		w.write(rule)

@@ -80,7 +80,8 @@ func ascii(r rune) bool { return r < utf8.RuneSelf }
 
 // dunder returns the length of a name with two underscores at both ends, such as "__init__", at the beginning of line,
 // or 0. A name consists of letters of one case, digits and underscores, and is longer than one letter; "__Note__" and
-// "__two words__" are bold.
+// "__two words__" are bold. So is a word in lower case that is no name that programs use, and that nothing of a program
+// follows or precedes: "__important__", but "__init__", "__my_name__", "x.__slots__" and "__call__()".
 func dunder(line []byte, before rune) int {
 	if isWord(before) || before == '_' {
 		return 0
@@ -99,8 +100,32 @@ func dunder(line []byte, before rune) int {
 	if lower == upper {
 		return 0
 	}
+	if lower && !strings.ContainsAny(name, "_0123456789") && !specialNames[name] &&
+		!strings.ContainsRune(`./\@$-`, before) && !strings.ContainsRune(`(/\[`, after) && !continues(line[end:]) {
+		return 0
+	}
 	return end
 }
+
+// continues reports whether a name goes on behind a dot: "__main__.py".
+func continues(rest []byte) bool { return len(rest) > 1 && rest[0] == '.' && nameByte(rest[1]) }
+
+// specialNames are the words in lower case that Python and others put between two underscores at each end.
+var specialNames = func() map[string]bool {
+	m := map[string]bool{}
+	for name := range strings.FieldsSeq(`abs add aenter aexit aiter all and anext annotations await bases bool builtins bytes
+		cached call ceil class code complex contains copy debug deepcopy del delattr delete delitem dict dir dirname divmod
+		doc dso enter eq exit file filename floor float floordiv format fspath func function future ge get getattr getattribute
+		getitem getnewargs getstate globals gt hash iadd iand idiv ifloordiv ilshift imatmul imod import imul index init int
+		inv invert ior ipow irshift isub iter itruediv ixor le len line loader lshift lt main match matmul missing mocks mod
+		module mro mul name ne neg new next nonzero or package path pos post pow prepare private proto prototype pycache qualname
+		radd rand rdiv rdivmod reduce repr reversed rfloordiv rlshift rmatmul rmod rmul ror round rpow rrshift rshift rsub
+		rtruediv rxor self set setattr setitem setstate signature sizeof slots snapshots spec src static str sub subclasshook
+		subclasses tests test text truediv trunc typename unicode version warningregistry weakref wrapped xor`) {
+		m[name] = true
+	}
+	return m
+}()
 
 func nameByte(c byte) bool {
 	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'

@@ -56,7 +56,15 @@ func Inert(text string) []Entity {
 // Quoted formats what a text quotes in backticks as code, without the backticks, and makes the rest inert. A line whose
 // backticks are not plain pairs, such as one that quotes a command with backticks of its own, keeps them all and is
 // only made inert. The entities are in the order of the text.
-func Quoted(text string) (string, []Entity) {
+func Quoted(text string) (string, []Entity) { return quoted(text, Inert) }
+
+// Sentence is Quoted for what the bot says itself: links and commands in it stay usable.
+func Sentence(text string) (string, []Entity) {
+	return quoted(text, func(string) []Entity { return nil })
+}
+
+// quoted formats quotations as code, and the rest as rest does.
+func quoted(text string, rest func(string) []Entity) (string, []Entity) {
 	var b strings.Builder
 	var list []Entity
 	offset := 0
@@ -81,7 +89,7 @@ func Quoted(text string) (string, []Entity) {
 				add(part, Entity{Type: "code", Length: Length(part)})
 				continue
 			}
-			add(part, Inert(part)...)
+			add(part, rest(part)...)
 		}
 	}
 	return b.String(), list

@@ -32,6 +32,8 @@ func (w *writer) inline(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.Text:
 		w.textNode(n)
+	case *formulaSpan:
+		w.write(readable(string(n.Segment.Value(w.src))))
 	case *ast.String:
 		w.write(string(n.Value))
 	case *ast.CodeSpan:

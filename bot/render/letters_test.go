@@ -7,7 +7,7 @@ func TestMarkdownKeepsLetters(t *testing.T) {
 	t.Parallel()
 	check(t, []example{
 		{"math", "so $x_1*y_1$ and $a_{i}*b_{i}*c$ hold", "so $x_1*y_1$ and $a_{i}*b_{i}*c$ hold", nil},
-		{"math in brackets", `\(a\) and \(x_1*y*z\), \[ \frac{a}{b}*c*d \]`, `\(a\) and \(x_1*y*z\), \[ \frac{a}{b}*c*d \]`, nil},
+		{"math in brackets", `\(a\) and \(x_1*y*z\), \[ \frac{a}{b}*c*d \]`, `a and \(x_1*y*z\), \[ \frac{a}{b}*c*d \]`, nil},
 		{"math with two dollars", `$$\sum_{i}^{n} x_i*y_i*z$$`, `$$\sum_{i}^{n} x_i*y_i*z$$`, nil},
 		{"math block", "It is:\n$$\nx = a\n+ b*c*d\n- \\frac{1}{2}\n$$\ndone *i*", "It is:\n\n$$\nx = a\n+ b*c*d\n- \\frac{1}{2}\n$$\n\ndone i", []string{"italic i"}},
 		{"math block in brackets", "\\[\n1. x_1\n# y\n\\]", "\\[\n1. x_1\n# y\n\\]", nil},
@@ -27,6 +27,8 @@ func TestMarkdownKeepsLetters(t *testing.T) {
 		{"part of a word", "*cat*s, **un**believable, pho**bia**", "cats, unbelievable, phobia", []string{"italic cat", "bold un", "bold bia"}},
 		{"chinese", "他*强调*文字和**粗体**文字", "他强调文字和粗体文字", []string{"italic 强调", "bold 粗体"}},
 		{"dunder", "__init__, __main__.py, obj.__class__.__name__, __FILE__ and (__dirname__)", "__init__, __main__.py, obj.__class__.__name__, __FILE__ and (__dirname__)", nil},
+		{"bold word with underscores", "this is __bold__, __wichtig__!", "this is bold, wichtig!", []string{"bold bold", "bold wichtig"}},
+		{"dunder of a program", "x.__mine__, __mine__(), __my_name__, __mine__.py and __slots__", "x.__mine__, __mine__(), __my_name__, __mine__.py and __slots__", nil},
 		{"dunder in bold", "**the __init__ method**", "the __init__ method", []string{"bold the __init__ method"}},
 		{"bold with underscores", "__Note:__ and __two words__", "Note: and two words", []string{"bold Note:", "bold two words"}},
 		{"bold ends at a colon", "**x:**y and **Note.**Next *a:*b", "x:y and Note.Next a:b", []string{"bold x:", "bold Note.", "italic a:"}},

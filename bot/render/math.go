@@ -17,8 +17,8 @@ const (
 	maxMathBlock = 2 << 10
 )
 
-// mathInline keeps formulas within a line as they are written: "$x_1*y_1$", "$$…$$", "\(…\)", "\[…\]". Telegram shows
-// no formulas, and as Markdown they would lose letters.
+// mathInline keeps formulas within a line from being read as Markdown, in which they would lose letters: "$x_1*y_1$",
+// "$$…$$", "\(…\)", "\[…\]". Telegram shows no formulas: simple ones become Unicode (readable), others stay as they are.
 type mathInline struct{}
 
 // Trigger implements parser.InlineParser.
@@ -36,8 +36,22 @@ func (mathInline) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Nod
 		return nil
 	}
 	block.Advance(size)
-	return ast.NewRawTextSegment(segment.WithStop(segment.Start + size))
+	return &formulaSpan{Segment: segment.WithStop(segment.Start + size)}
 }
+
+var kindOfFormulaSpan = ast.NewNodeKind("FormulaSpan")
+
+// formulaSpan is a formula within a line. It is no raw text, with which the parser joins the text that follows.
+type formulaSpan struct {
+	ast.BaseInline
+	Segment text.Segment // with the marks
+}
+
+// Kind implements ast.Node.
+func (*formulaSpan) Kind() ast.NodeKind { return kindOfFormulaSpan }
+
+// Dump implements ast.Node.
+func (f *formulaSpan) Dump(source []byte, level int) { ast.DumpHelper(f, source, level, nil, nil) }
 
 // mathMarks returns the marks of the formula that line may begin with.
 func mathMarks(line []byte) (opening, closing string) {
@@ -76,6 +90,38 @@ func mathSize(line []byte, opening, closing string) int {
 		return 0
 	}
 	return end
+}
+
+// readable returns a formula as people read it, if it is simple and raw is a formula for sure; else raw.
+func readable(raw string) string {
+	opening, closing := mathMarks([]byte(raw))
+	inner, ok := strings.CutSuffix(strings.TrimPrefix(raw, opening), closing)
+	if opening == "" || !ok || opening == "$" && !looksLikeFormula(inner) {
+		return raw
+	}
+	if text, simple := readableFormula(inner); simple {
+		return text
+	}
+	return raw
+}
+
+// readableLines is readable for a formula over several lines: each is one of its own.
+func readableLines(raw string) string {
+	raw = strings.TrimSpace(raw)
+	opening, closing := mathMarks([]byte(raw))
+	inner, ok := strings.CutSuffix(strings.TrimPrefix(raw, opening), closing)
+	if opening == "" || !ok {
+		return raw
+	}
+	var list []string
+	for line := range strings.SplitSeq(strings.TrimSpace(inner), "\n") {
+		text, simple := readableFormula(strings.TrimSuffix(strings.TrimSpace(line), `\\`))
+		if !simple {
+			return raw
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, "\n")
 }
 
 // formulaAt returns the length of the formula within a line that begins at i, or 0.

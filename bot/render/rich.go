@@ -249,6 +249,11 @@ func (r *richWriter) inline(n ast.Node) []any {
 	switch n := n.(type) {
 	case *ast.Text:
 		return r.textNode(n)
+	case *formulaSpan:
+		expression := unmarked(clean(string(n.Segment.Value(r.src))))
+		r.gains = true
+		r.chars += Length(expression)
+		return []any{richSpan{Type: "mathematical_expression", Expression: expression}}
 	case *ast.CodeSpan:
 		return r.span("code", r.said(r.textOf(n)))
 	case *ast.Emphasis:
@@ -280,21 +285,11 @@ func (r *richWriter) inline(n ast.Node) []any {
 }
 
 func (r *richWriter) textNode(n *ast.Text) []any {
-	value := n.Value(r.src)
-	var list []any
-	if opening, closing := mathMarks(value); n.IsRaw() &&
-		opening != "" && mathSize(value, opening, closing) == len(value) {
-		expression := unmarked(clean(string(value)))
-		r.gains = true
-		r.chars += Length(expression)
-		list = append(list, richSpan{Type: "mathematical_expression", Expression: expression})
-	} else {
-		s := string(value)
-		if !n.IsRaw() {
-			s = unescape(s)
-		}
-		list = r.said(clean(s))
+	s := string(n.Value(r.src))
+	if !n.IsRaw() {
+		s = unescape(s)
 	}
+	list := r.said(clean(s))
 	if n.SoftLineBreak() || n.HardLineBreak() {
 		list = append(list, r.said("\n")...)
 	}

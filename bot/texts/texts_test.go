@@ -14,6 +14,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/bot/visible"
@@ -204,6 +205,34 @@ func TestEverySentence(t *testing.T) {
 				}
 				if language != "en" && !neutral[method] && text == english[method][i] {
 					t.Errorf("%s: %s is not translated: %q", language, method, text)
+				}
+			}
+		}
+	}
+}
+
+// asMarkdown are the sentences that become a part of an answer, which is Markdown.
+var asMarkdown = map[string]bool{"Recap": true, "Ended": true, "Cut": true, "Filtered": true}
+
+// rawMarks are marks of Markdown that somebody would see as such.
+var rawMarks = regexp.MustCompile("\\*\\S[^*\n]*\\*|__\\S+__|`|(?m)^#+ |\\]\\(")
+
+// TestNoRawMarkdown: nobody sees a mark of Markdown in what the bot says, in any language. Offers quote patterns, in
+// which an asterisk is one.
+func TestNoRawMarkdown(t *testing.T) {
+	t.Parallel()
+	for _, language := range w.Languages() {
+		for method, list := range everything(language) {
+			for _, text := range list {
+				said, _ := render.Sentence(text)
+				if asMarkdown[method] {
+					said = ""
+					for _, m := range render.Markdown(text) {
+						said += m.Text + "\n"
+					}
+				}
+				if found := rawMarks.FindString(said); found != "" && method != "Offer" {
+					t.Errorf("%s: %s shows %q: %q", language, method, found, said)
 				}
 			}
 		}

@@ -1,10 +1,16 @@
 package turn
 
-import "github.com/zephbot/zephbot/bot"
+import (
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/render"
+)
 
 // Reply answers a command in its chat; in a group, as a reply to its message.
 func (c *Call) Reply(content bot.Content) Effect {
 	content.Language = c.Message.Language
+	if content.Entities == nil {
+		content.Text, content.Entities = render.Sentence(content.Text)
+	}
 	row := bot.Row{Session: c.Session, Place: c.Message.Place, Purpose: bot.Reply, Content: content}
 	if row.Place.Group {
 		row.ReplyTo = c.Message.Message
