@@ -64,9 +64,13 @@ type Message struct {
 	Message string       `json:"message,omitempty"`
 	Reply   *Quote       `json:"reply,omitempty"`
 	Files   []Attachment `json:"files,omitempty"`
-	Data    string       `json:"data,omitempty"`   // of a pressed button
-	Query   string       `json:"query,omitempty"`  // id to answer a press with
-	Target  string       `json:"target,omitempty"` // new chat id of a migration
+	Data    string       `json:"data,omitempty"`  // of a pressed button
+	Query   string       `json:"query,omitempty"` // id to answer a press with
+	// Shown, of a press: the channel says that the message has this button, so that nobody made it up.
+	Shown bool `json:"shown,omitempty"`
+	// Unnamed: somebody wrote in the name of the group or of a channel, so that nobody knows who.
+	Unnamed bool   `json:"unnamed,omitempty"`
+	Target  string `json:"target,omitempty"` // new chat id of a migration
 	// of Member: joined, left, blocked, unblocked; of Connection: connected, mute, disconnected
 	Status string `json:"status,omitempty"`
 	// somebody else's message that was passed on; people forward several at once

@@ -111,7 +111,7 @@ func (g *Guard) admitMember(ctx context.Context, msg *bot.Message) (turn.Verdict
 		return turn.Verdict{OK: true}, nil
 	}
 	if msg.Caller == "" {
-		return turn.Verdict{Reason: "not a person"}, nil
+		return turn.Verdict{Reason: turn.NotAPerson}, nil
 	}
 	if msg.FromBot {
 		return g.otherBot(ctx, msg)

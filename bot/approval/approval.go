@@ -369,8 +369,8 @@ func (b *Broker) Card(a *bot.Approval) (text, file string, err error) {
 }
 
 // Press handles a press of a button. Data is "a1:<id>:<choice>"; anybody with a client of their own can send anything,
-// on any message. A press that does not belong to a button of this card changes and removes nothing: it only gets a
-// reply.
+// on any message. A press that does not belong to a button of this card changes nothing and only gets a reply. The
+// buttons of a message go if one of them was really pressed and nobody knows it any more.
 func (b *Broker) Press(ctx context.Context, msg *bot.Message) (turn.Effect, error) {
 	if parts := strings.Split(msg.Data, ":"); len(parts) == 3 && parts[0] == pressRules {
 		return b.pressRule(ctx, msg, parts)
@@ -412,7 +412,12 @@ func (b *Broker) chooseButton(
 	if strings.HasPrefix(choice, showRule) || strings.HasPrefix(choice, storeRule) || choice == hideRule {
 		return b.guideToRule(ctx, a, msg, choice, say)
 	}
-	return b.refuseButton(msg), nil
+	e := b.refuseButton(msg)
+	if a.ID == "" && msg.Shown && msg.Message != "" {
+		e.Change.Send[0].Content.Text = b.deps.Words.UnknownButton(msg.Language)
+		e.Change.Send = append(e.Change.Send, bot.Row{Place: msg.Place, Purpose: bot.Record, Edit: msg.Message})
+	}
+	return e, nil
 }
 
 // pressedQuestion returns the question whose button was pressed; an empty choice means that there is no such button.

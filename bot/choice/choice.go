@@ -121,9 +121,12 @@ func topicKey(chat, thread string) string {
 	return chat + wholeChat
 }
 
+// Several reports whether people have models to choose from.
+func (c *Choices) Several() bool { return !c.deps.Lock && len(c.deps.Offered) > 1 }
+
 // mayChoose reports whether the caller may choose: in a group, which shares one model, only admins may.
 func (c *Choices) mayChoose(call *turn.Call) bool {
-	return !c.deps.Lock && len(c.deps.Offered) > 1 && (call.Admin || !call.Message.Place.Group)
+	return c.Several() && (call.Admin || !call.Message.Place.Group)
 }
 
 // Command answers /model: it shows the models with a button for each, or chooses the model named.

@@ -69,7 +69,7 @@ func (t *Table) Menu(of Reader) []string {
 	return append(own, more...)
 }
 
-// listedNames lists the commands for everybody and those for admins, sorted.
+// listedNames lists the commands for everybody and those for admins, each by how much people use them.
 func (t *Table) listedNames(of Reader) (own, more []string) {
 	for name, c := range t.commands {
 		switch {
@@ -80,8 +80,8 @@ func (t *Table) listedNames(of Reader) (own, more []string) {
 			more = append(more, name)
 		}
 	}
-	sort.Strings(own)
-	sort.Strings(more)
+	sortByUse(own)
+	sortByUse(more)
 	return own, more
 }
 

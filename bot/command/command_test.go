@@ -103,7 +103,7 @@ func setup(t *testing.T) *desk {
 		Engine:   "PostgreSQL",
 		Version:  "1.2",
 		Started:  noon.Add(-3 * time.Hour),
-		Tools:    func(bot.Place) []string { return []string{"bash", "read"} },
+		Tools:    func(bot.Place) []texts.Tool { return []texts.Tool{{Name: "bash"}, {Name: "read"}} },
 		Servers:  func() texts.Connected { return d.servers },
 	}}
 	answer := func(_ context.Context, call *turn.Call) (turn.Effect, error) { return call.ReplyText("done"), nil }
@@ -164,7 +164,7 @@ func TestAnswers(t *testing.T) {
 		{"start", false, "Hello Ann. I am"},
 		{"START", false, "Hello Ann. I am"},
 		{"help", false, "/approve – approve a question"},
-		{"tools", false, "• bash\n• read"},
+		{"tools", false, "• bash – run commands\n• read – read files"},
 		{"clear", false, "forgotten this conversation"},
 		{"new", false, "A fresh conversation."},
 		{"stop", false, "Nothing is running here."},
@@ -210,8 +210,8 @@ func TestClasses(t *testing.T) {
 // TestMenu: who reads /help or a menu finds the commands that they may use there, and no feature that is off.
 func TestMenu(t *testing.T) {
 	t.Parallel()
-	own := []string{"approve", "clear", "deny", "help", "new", "status", "stop", "tools"}
-	undecided := []string{"clear", "help", "new", "status", "stop", "tools"}
+	own := []string{"new", "stop", "status", "tools", "approve", "deny", "clear", "help"}
+	undecided := []string{"new", "stop", "status", "tools", "clear", "help"}
 	for name, row := range map[string]struct {
 		admin, group, people, bound bool
 		more                        []string
@@ -499,7 +499,7 @@ func TestStatusOfFencedModel(t *testing.T) {
 		t.Error("not fenced, and said to be")
 	}
 	fenced = true
-	d.status.About.Tools = func(bot.Place) []string { return nil }
+	d.status.About.Tools = func(bot.Place) []texts.Tool { return nil }
 	d.make()
 	if got := d.answer(call("status", false)); strings.Contains(got, "are off") {
 		t.Errorf("without tools:\n%s", got)
@@ -543,6 +543,58 @@ func TestStoreAway(t *testing.T) {
 			d.store.fail = part
 			if _, err := d.table.Run(t.Context(), call(name, true)); !errors.Is(err, errStore) {
 				t.Errorf("/%s without %s: %v", name, part, err)
+			}
+		}
+	}
+}
+
+// TestSettings: in a group, which shares one model and one time zone, only admins have a button, and a press gives the
+// command of the setting to those who may change it.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	given := ""
+	s := command.Settings{
+		Model: func(bot.SessionKey) string { return "gpt" }, Zone: func(*bot.Message) string { return "UTC" },
+		Chooses: func() bool { return true }, Busy: "queue",
+		Run: func(_ context.Context, c *turn.Call) (turn.Effect, error) {
+			given = c.Message.Command
+			return c.ReplyText("card"), nil
+		},
+	}
+	for name, row := range map[string]struct {
+		admin, group bool
+		want         []string
+	}{
+		"person, private": {want: []string{"st:model", "st:timezone"}},
+		"person, group":   {group: true},
+		"admin, group":    {admin: true, group: true, want: []string{"st:model"}},
+	} {
+		c := call("settings", row.admin)
+		if row.group {
+			c.Message.Place.Chat, c.Message.Place.Group = "-5", true
+		}
+		e, err := s.Command(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, b := range slices.Concat(e.Change.Send[0].Content.Buttons...) {
+			got = append(got, b.Data)
+		}
+		if diff := cmp.Diff(row.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		for _, data := range []string{"st:model", "st:timezone", "st:clear"} {
+			given = ""
+			press := *c.Message
+			press.Data = data
+			pressed := *c
+			pressed.Message = &press
+			if e, err = s.Press(t.Context(), &pressed); err != nil {
+				t.Fatal(err)
+			}
+			if may := slices.Contains(row.want, data); may != (given != "") || may == e.Change.Send[0].Alert {
+				t.Errorf("%s presses %s: gave %q, alert %v", name, data, given, e.Change.Send[0].Alert)
 			}
 		}
 	}

@@ -19,7 +19,7 @@ type About struct {
 	Engine   string // of the database, as people call it
 	Version  string
 	Started  time.Time
-	Tools    func(place bot.Place) []string
+	Tools    func(place bot.Place) []texts.Tool
 	Unset    func() []texts.Unset // tools that are absent because a key is not set; may be nil
 	// Aside lists tools that servers of models refuse, which are not offered to them; may be nil.
 	Aside func() []texts.SetAside
@@ -68,7 +68,9 @@ func (s *Status) answerStatus(ctx context.Context, call *turn.Call) (turn.Effect
 		Model:   about.Model(call.Session),
 		Lane:    lane,
 		Waiting: len(waiting),
-		Tools:   s.usableTools(call),
+	}
+	for _, t := range s.usableTools(call) {
+		state.Tools = append(state.Tools, t.Name)
 	}
 	if lane.Turn != "" { // it still counts the message that it began with
 		state.Waiting = max(0, state.Waiting-1)

@@ -23,18 +23,12 @@ type Blocks interface {
 }
 
 // usableTools lists the tools that the caller may use here.
-func (s *Status) usableTools(call *turn.Call) []string {
-	names := s.About.Tools(call.Message.Place)
+func (s *Status) usableTools(call *turn.Call) []texts.Tool {
+	list := s.About.Tools(call.Message.Place)
 	if call.Allowed == nil {
-		return names
+		return list
 	}
-	var own []string
-	for _, name := range names {
-		if call.Allowed(name) {
-			own = append(own, name)
-		}
-	}
-	return own
+	return slices.DeleteFunc(list, func(t texts.Tool) bool { return !call.Allowed(t.Name) })
 }
 
 // blockedNames lists the names that /tools unblock accepts.

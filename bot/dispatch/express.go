@@ -151,8 +151,11 @@ func (d *Dispatcher) expressPress(ctx context.Context, a *bot.Arrival, msg *bot.
 }
 
 func (d *Dispatcher) expressText(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
-	if msg.Caller == "" || !d.addressed(msg) {
+	if !d.addressed(msg) || msg.Caller == "" && !msg.Unnamed {
 		return d.finishArrival(ctx, a)
+	}
+	if msg.Caller == "" {
+		return d.refuseUnnamed(ctx, a, msg)
 	}
 	verdict, err := d.parts.Guard.Admit(ctx, msg)
 	if err != nil {
@@ -180,6 +183,29 @@ func (d *Dispatcher) expressText(ctx context.Context, a *bot.Arrival, msg *bot.M
 	}
 	d.stopDropped(ctx, call.Session, done)
 	return nil
+}
+
+// refuseUnnamed tells those who write in the name of a group or a channel why nobody answers, once a day in a chat. Only
+// where the bot talks at all, and only if they meant it.
+func (d *Dispatcher) refuseUnnamed(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
+	if !msg.Addressed {
+		return d.finishArrival(ctx, a)
+	}
+	verdict, err := d.parts.Guard.Admit(ctx, msg)
+	if err != nil {
+		return err
+	}
+	if verdict.Reason != turn.NotAPerson {
+		return d.finishArrival(ctx, a)
+	}
+	row := bot.Row{
+		Place: msg.Place, Purpose: bot.Notice, ReplyTo: msg.Message,
+		Key:     "unnamed/" + msg.Place.ChatKey() + "/" + a.At.UTC().Format(time.DateOnly),
+		Content: bot.Content{Text: d.parts.Words.WriteAsYourself(msg.Language), Language: msg.Language},
+	}
+	return d.storeEffect(ctx, a, func() (turn.Effect, error) {
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
+	})
 }
 
 // errAdmitted leaves an arrival to the next look: its sender may talk here since.

@@ -3,6 +3,7 @@ package telegram
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -144,7 +145,7 @@ func (d Decoder) decodeMessage(m *bot.Message, msg *models.Message) {
 		d.setPerson(m, msg.From)
 		d.otherBot(m, msg.From)
 	}
-	m.Kind = bot.Text
+	m.Kind, m.Unnamed = bot.Text, msg.SenderChat != nil
 	entities := msg.Entities
 	if m.Text = msg.Text; m.Text == "" {
 		m.Text, entities = msg.Caption, msg.CaptionEntities
@@ -237,6 +238,10 @@ func (d Decoder) decodePress(m *bot.Message, q *models.CallbackQuery) {
 		msg := q.Message.Message
 		d.setPlace(m, msg.Chat, msg.MessageThreadID, msg.IsTopicMessage)
 		m.Message = strconv.Itoa(msg.ID)
+		m.Shown = msg.ReplyMarkup != nil && slices.ContainsFunc(
+			slices.Concat(msg.ReplyMarkup.InlineKeyboard...),
+			func(b models.InlineKeyboardButton) bool { return b.CallbackData == q.Data },
+		)
 	case q.Message.InaccessibleMessage != nil:
 		d.setPlace(m, q.Message.InaccessibleMessage.Chat, 0, false)
 		m.Message = strconv.Itoa(q.Message.InaccessibleMessage.MessageID)

@@ -176,6 +176,16 @@ func (w Words) UnknownQuestion(language string) string {
 	return w.in(language).Decisions.UnknownQuestion
 }
 
+// UnknownButton answers a button that nobody knows any more; a channel shows 200 characters of it.
+func (w Words) UnknownButton(language string) string {
+	return w.in(language).Decisions.UnknownButton
+}
+
+// WriteAsYourself answers somebody who writes in the name of a group or a channel.
+func (w Words) WriteAsYourself(language string) string {
+	return w.in(language).Decisions.WriteAsYourself
+}
+
 // NoQuestion answers /approve and /deny where nothing is open.
 func (w Words) NoQuestion(language string) string { return w.in(language).Decisions.NoQuestion }
 

@@ -38,6 +38,7 @@ type book struct {
 	Skills    skillBook
 	Zones     zoneBook
 	Operator  operatorBook
+	Settings  settingsBook
 	Schedule  scheduleBook
 	Privacy   privacyBook
 
@@ -123,6 +124,7 @@ type decisionBook struct {
 	Stranger                                                           string // who may decide
 	Asker                                                              string
 	Already                                                            string // the decision
+	UnknownButton, WriteAsYourself                                     string
 	UnknownQuestion, NoQuestion                                        string
 	OneQuestion, WhichQuestion                                         string // names of questions
 	NotYourself, VoteOthers, Noted                                     string
@@ -164,6 +166,7 @@ type commandBook struct {
 	DroppedQuestions, EndedCommands count
 	ToolsHead, ToolsNone            string
 	ToolsUnset                      string             // tools with the keys that they need
+	Tools                           map[string]string  // what each of our tools does, by name
 	List                            map[string]command // by name
 }
 

@@ -121,16 +121,37 @@ func (w Words) Stopping(language string, s Stopped) string {
 }
 
 // Tools answers /tools.
-func (w Words) Tools(language string, names []string) string {
+func (w Words) Tools(language string, list []Tool) string {
 	b := w.in(language)
-	if len(names) == 0 {
+	if len(list) == 0 {
 		return b.Commands.ToolsNone
 	}
 	lines := []string{b.Commands.ToolsHead}
-	for _, name := range names {
-		lines = append(lines, "• "+visible.Name(name))
+	for _, t := range list {
+		line := "• " + visible.Name(t.Name)
+		does := b.Commands.Tools[t.Name]
+		if does == "" {
+			does = render.Cut(visible.Name(firstSentence(t.Offered)), offeredLength)
+		}
+		if does != "" {
+			line += " – " + does
+		}
+		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Tool is a tool in a list. Offered is what those who offer it say of it, for tools that are not ours.
+type Tool struct{ Name, Offered string }
+
+// offeredLength bounds what others say of their tools, in UTF-16 units.
+const offeredLength = 90
+
+// firstSentence returns the beginning of a text up to the first end of a sentence or line, without its stop.
+func firstSentence(text string) string {
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	text, _, _ = strings.Cut(text, ". ")
+	return strings.TrimSuffix(text, ".")
 }
 
 // Unset is a tool that is absent because a key of the configuration is not set.

@@ -77,7 +77,7 @@ func everything(l string) map[string][]string {
 			w.Stopping(l, texts.Stopped{}), w.Stopping(l, texts.Stopped{Running: true}), w.Stopping(l, texts.Stopped{Running: true, Messages: 1, Questions: 1, Commands: 1}),
 			w.Stopping(l, texts.Stopped{Messages: 2, Questions: 2, Commands: 2}),
 		},
-		"Tools": {w.Tools(l, nil), w.Tools(l, []string{"bash"})}, "ModelCard": {w.ModelCard(l, "gpt", "", false, true), w.ModelCard(l, "gpt", "", true, false), w.ModelCard(l, "gpt", "Ann", true, true)},
+		"Tools": {w.Tools(l, nil), w.Tools(l, []texts.Tool{{Name: "bash"}, {Name: "jira:create", Offered: "x. y"}})}, "ModelCard": {w.ModelCard(l, "gpt", "", false, true), w.ModelCard(l, "gpt", "", true, false), w.ModelCard(l, "gpt", "Ann", true, true)},
 		"ModelFixed": {w.ModelFixed(l, "gpt")}, "ModelAdmins": {w.ModelAdmins(l)}, "ModelUnknown": {w.ModelUnknown(l, "", []string{"a", "b"}), w.ModelUnknown(l, "a", []string{"a"})}, "ModelGone": {w.ModelGone(l)}, "OnlyOne": {w.OnlyOne(l)}, "Business": {w.Business(l, "connected"), w.Business(l, "mute"), w.Business(l, "disconnected")},
 		"CardHead": {w.CardHead(l, card), w.CardHead(l, full)}, "CardFoot": {w.CardFoot(l, full)}, "CardHint": {w.CardHint(l, card), w.CardHint(l, full)}, "Buttons": {once, session, deny},
 		"Decided":      {decided(bot.Approved, bot.Once), decided(bot.Approved, bot.Session), decided(bot.Approved, bot.Always), decided(bot.Approved, bot.Cleared), decided(bot.Denied, ""), decided(bot.Expired, ""), decided(bot.Withdrawn, "")},
@@ -85,9 +85,14 @@ func everything(l string) map[string][]string {
 		"PolicyStatus": {w.PolicyStatus(l, &texts.Rules{}), w.PolicyStatus(l, &texts.Rules{Status: policy.Status{Enabled: true, Authorization: true, File: "f"}, Judged: true, Sandbox: reason.Plain("x")})}, "PolicyDecision": {w.PolicyDecision(l, "ask", &texts.Refusal{Rule: "r", Reason: reason.Plain("why")}), w.PolicyDecision(l, "deny", &texts.Refusal{Rule: "r"})}, "PolicyHelp": {w.PolicyHelp(l)},
 		"NotYours": {w.NotYours(l, "Ann"), w.NotYours(l, "")}, "NotYourself": {w.NotYourself(l)}, "WhyOffer": {w.WhyOffer(l, at)}, "WhyNoted": {w.WhyNoted(l)}, "WhyLate": {w.WhyLate(l)}, "VoteOthers": {w.VoteOthers(l)},
 		"Visible": {w.Visible(l).Blanks, w.Visible(l).Lines}, "Already": {w.Already(l, bot.Approval{State: bot.Denied, ByName: "Ann", Decided: at})},
+		"UnknownButton": {w.UnknownButton(l)}, "WriteAsYourself": {w.WriteAsYourself(l)},
 		"UnknownQuestion": {w.UnknownQuestion(l)}, "NoQuestion": {w.NoQuestion(l)}, "OneQuestion": {w.OneQuestion(l, "akun")}, "WhichQuestion": {w.WhichQuestion(l, []string{"akun", "bero"})},
 		"Noted": {w.Noted(l, 0), w.Noted(l, 2)}, "Names": w.Names(), "Named": {texts.Named("Ann")}, "Languages": w.Languages(),
 	}
+	for _, busy := range []string{"queue", "steer", "interrupt"} {
+		m["Settings"] = append(m["Settings"], w.Settings(l, texts.Settings{Zone: "UTC", Model: "gpt", Busy: busy, Group: busy == "steer", Hears: busy == "queue"}))
+	}
+	m["SettingButton"], m["SettingNot"] = []string{w.SettingButton(l, "timezone"), w.SettingButton(l, "settings")}, []string{w.SettingNot(l)}
 	for _, problem := range []turn.FileProblem{
 		turn.FileTooLarge, turn.FileGone, turn.FileAway, turn.FileNoRoom, turn.FileUnseen, turn.FileNoPicture, turn.FileTooManyDots, turn.FileDamaged, turn.FileLocked,
 		turn.FileBloated, turn.FileUnheard, turn.FileNoSound, turn.FileNotWritten, turn.FileNoWords,

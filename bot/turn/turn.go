@@ -140,6 +140,9 @@ const (
 	Interrupts              // stops the turn in progress, then waits its turn in the session
 )
 
+// NotAPerson is the Reason of a Verdict about a message in the name of a group or a channel.
+const NotAPerson = "not a person"
+
 // Call is a command that is to run.
 type Call struct {
 	Message *bot.Message

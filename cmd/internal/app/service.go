@@ -28,6 +28,7 @@ import (
 	"github.com/zephbot/zephbot/bot/recap"
 	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/bot/sign"
+	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -278,6 +279,30 @@ func (c *Core) progress(ch channel, pacer bot.Pacer) func(turn.Watched) turn.Pro
 	}
 }
 
+// settings returns /settings.
+func (s *service) settings(words texts.Words) feature.Feature {
+	c := s.core
+	scribe, _ := c.models.Transcriber() // a mistake in its settings was reported at the start
+	return command.Settings{
+		Words: words,
+		Model: c.modelLineOf,
+		Zone: func(msg *bot.Message) string {
+			caller := msg.Caller
+			if msg.Place.Group { // it has that of the bot
+				caller = ""
+			}
+			_, name := c.zones.For(caller)
+			return name
+		},
+		Chooses: c.choices.Several,
+		Hears:   scribe != nil,
+		Busy:    string(s.ch.busy),
+		Run: func(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+			return s.commands.Run(ctx, call)
+		},
+	}.Feature()
+}
+
 func (s *service) about() command.About {
 	c := s.core
 	return command.About{
@@ -295,12 +320,12 @@ func (s *service) about() command.About {
 		Aside:     c.models.SetAside,
 		Fenced:    c.fencedFor,
 		Previews:  c.previewing,
-		Tools: func(place bot.Place) []string {
-			var names []string
+		Tools: func(place bot.Place) []texts.Tool {
+			var list []texts.Tool
 			for _, d := range c.usable(tools.Origin{}, tools.Only(s.ch.guard.Rules(place).Allowed)) {
-				names = append(names, d.Name)
+				list = append(list, texts.Tool{Name: d.Name, Offered: d.Description})
 			}
-			return names
+			return list
 		},
 	}
 }
