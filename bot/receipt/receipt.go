@@ -28,6 +28,7 @@ const Prefix = "r1"
 // Verbs of the buttons.
 const (
 	pressShow = "s" // below an answer
+	pressMore = "d" // below a receipt
 	pressAsk  = "u" // below a receipt
 	pressDo   = "y" // below the question whether to put files back
 	pressBack = "n"
@@ -181,8 +182,11 @@ func (d *Receipts) Press(ctx context.Context, call *turn.Call) (turn.Effect, err
 	}
 	switch verb {
 	case pressShow, pressBack:
-		content, err := d.receiptMessage(ctx, msg, &a)
+		content, err := d.receiptMessage(ctx, msg, &a, false)
 		return showMessage(call, content, verb == pressBack), err
+	case pressMore:
+		content, err := d.receiptMessage(ctx, msg, &a, true)
+		return showMessage(call, content, true), err
 	case pressAsk:
 		return d.askToUndo(call, &a), nil
 	case pressDo:
@@ -273,8 +277,11 @@ func (a *about) asker() string {
 	return a.changes.Caller
 }
 
-// receiptMessage is the message that says what an answer took, with a button if something can be put back.
-func (d *Receipts) receiptMessage(ctx context.Context, msg *bot.Message, a *about) (bot.Content, error) {
+// receiptMessage is the message that says what an answer took, with a button if something can be put back, and one for
+// the details unless it has them.
+func (d *Receipts) receiptMessage(
+	ctx context.Context, msg *bot.Message, a *about, details bool,
+) (bot.Content, error) {
 	w := d.deps.Words.At(msg.Place)
 	changes := d.describeChanges(a)
 	content := bot.Content{Language: msg.Language}
@@ -284,13 +291,20 @@ func (d *Receipts) receiptMessage(ctx context.Context, msg *bot.Message, a *abou
 			return content, err
 		}
 		r.Changes = changes
-		content.Text = w.Receipt(msg.Language, &r)
+		content.Text = w.Receipt(msg.Language, &r, details)
 	} else {
 		content.Text = w.ReceiptGone(msg.Language) + "\n" + w.Undone(msg.Language, &changes)
 	}
 	content.Entities = render.Inert(content.Text)
+	var row []bot.Button
 	if a.changes.Count(undo.Ready) > 0 {
-		content.Buttons = [][]bot.Button{{{Label: w.UndoButton(msg.Language), Data: a.buttonData(pressAsk)}}}
+		row = append(row, bot.Button{Label: w.UndoButton(msg.Language), Data: a.buttonData(pressAsk)})
+	}
+	if len(a.entries) > 0 && !details {
+		row = append(row, bot.Button{Label: w.ReceiptDetails(msg.Language), Data: a.buttonData(pressMore)})
+	}
+	if row != nil {
+		content.Buttons = [][]bot.Button{row}
 	}
 	return content, nil
 }

@@ -114,13 +114,17 @@ var (
 func TestReceipt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, private, "42")
-	got, _ := w.press(t, "42", w.data)
-	const want = "5 calls of the model · 400 tokens in, 40 out · $0.20 · took 2 minutes · waited 60 seconds for decisions\n" +
-		"Tools: read, bash × 2 (1 failed), srv:x\nDid not run: write\n" +
+	const short = "Did not run: write\n" +
 		"Approved: bash by Ann, 12:01 UTC, bash by 7, 12:00 UTC, srv:x by 1, earlier\n" +
+		"Took 2 minutes · waited 60 seconds for decisions · $0.20"
+	got, _ := w.press(t, "42", w.data)
+	if got == nil || got.Content.Text != short || len(got.Content.Buttons) != 1 {
+		t.Fatalf("receipt %+v", got)
+	}
+	const want = short + "\nTools: read, bash × 2 (1 failed), srv:x\n5 calls of the model · 400 tokens in, 40 out\n" +
 		"Audit log: 4 lines, the last one 0123456789abcdef"
-	if got == nil {
-		t.Fatal("no receipt")
+	if got, _ = w.press(t, "42", got.Content.Buttons[0][0].Data); got == nil || got.Edit == "" || len(got.Content.Buttons) > 0 {
+		t.Fatalf("details %+v", got)
 	}
 	if diff := cmp.Diff(want, got.Content.Text); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -154,7 +158,7 @@ func TestClocks(t *testing.T) {
 	})
 	w := world{desk: desk, place: private}
 	row, _ := w.press(t, "42", desk.Buttons(turn.Answer{Session: session, Turn: "t", Stats: journal.Stats{Ran: 1}})[0].Data)
-	if row == nil || !strings.Contains(row.Content.Text, "· took 3 seconds\n") {
+	if row == nil || !strings.Contains(row.Content.Text, "Took 3 seconds") {
 		t.Errorf("receipt %+v", row)
 	}
 }
@@ -169,7 +173,7 @@ func TestGroup(t *testing.T) {
 			for person, reads := range map[string]bool{"42": true, "1": true, "7": true, "43": false} {
 				row, text := w.press(t, person, w.data)
 				switch {
-				case reads && (row == nil || row.Content.Only != person || row.ReplyTo != "6" || !strings.HasPrefix(row.Content.Text, "5 calls of the model")):
+				case reads && (row == nil || row.Content.Only != person || row.ReplyTo != "6" || !strings.HasPrefix(row.Content.Text, "Did not run: write")):
 					t.Errorf("%s reads %+v, %q", person, row, text)
 				case !reads && (row != nil || !strings.HasPrefix(text, "Only the person who asked")):
 					t.Errorf("%s reads %+v, %q", person, row, text)

@@ -65,7 +65,7 @@ type ReceiptApproval struct {
 
 // receiptBook is what receipts say in one language.
 type receiptBook struct {
-	Button, Gone, Other            string
+	Button, Details, Gone, Other   string
 	Models, Lines, MoreApprovals   count
 	Tokens, Took, Waited           string
 	Tools, Failed, NotRun          string
@@ -89,6 +89,9 @@ type undoBook struct {
 // ReceiptButton is the label of the button below an answer for which tools ran.
 func (w Words) ReceiptButton(language string) string { return w.in(language).Receipts.Button }
 
+// ReceiptDetails is the label of the button that shows how an answer came about.
+func (w Words) ReceiptDetails(language string) string { return w.in(language).Receipts.Details }
+
 // ReceiptGone says that it is no longer known what an answer took.
 func (w Words) ReceiptGone(language string) string { return w.in(language).Receipts.Gone }
 
@@ -98,32 +101,36 @@ func (w Words) ReceiptOther(language string) string { return w.in(language).Rece
 // auditLength is how many characters of a hash are shown: enough to find its line.
 const auditLength = 16
 
-// Receipt says what an answer took.
-func (w Words) Receipt(language string, r *Receipt) string {
+// Receipt says what an answer took: what it changed, who approved it, and what it took in time and money. details adds
+// how that came about.
+func (w Words) Receipt(language string, r *Receipt, details bool) string {
 	b := &w.in(language).Receipts
-	head := []string{b.Models.say(r.Models), fmt.Sprintf(b.Tokens, r.Input, r.Output)}
-	if r.USD > 0 {
-		head = append(head, Money(r.USD))
-	}
-	head = append(head, fmt.Sprintf(b.Took, w.Duration(language, r.Took)))
-	if r.Waited >= time.Second {
-		head = append(head, fmt.Sprintf(b.Waited, w.Duration(language, r.Waited)))
-	}
-	lines := []string{strings.Join(head, " · ")}
+	lines := w.changes(language, &r.Changes)
 	add := func(pattern string, list []string) {
 		if len(list) > 0 {
 			lines = append(lines, fmt.Sprintf(pattern, strings.Join(list, ", ")))
 		}
 	}
-	add(b.Tools, b.ran(r.Tools))
-	lines = append(lines, b.agents(r.Agents)...)
 	var idle []string
 	for _, name := range r.NotRun {
 		idle = append(idle, named(name))
 	}
 	add(b.NotRun, idle)
 	add(b.Approved, w.receiptApprovals(b, r))
-	lines = append(lines, w.changes(language, &r.Changes)...)
+	took := []string{fmt.Sprintf(b.Took, w.Duration(language, r.Took))}
+	if r.Waited >= time.Second {
+		took = append(took, fmt.Sprintf(b.Waited, w.Duration(language, r.Waited)))
+	}
+	if r.USD > 0 {
+		took = append(took, Money(r.USD))
+	}
+	lines = append(lines, capital(strings.Join(took, " · ")))
+	if !details {
+		return strings.Join(lines, "\n")
+	}
+	add(b.Tools, b.ran(r.Tools))
+	lines = append(lines, b.Models.say(r.Models)+" · "+fmt.Sprintf(b.Tokens, r.Input, r.Output))
+	lines = append(lines, b.agents(r.Agents)...)
 	if r.Audit != "" {
 		hash := r.Audit[:min(len(r.Audit), auditLength)]
 		lines = append(lines, fmt.Sprintf(b.Audit, b.Lines.say(r.Lines), hash))

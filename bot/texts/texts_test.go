@@ -103,10 +103,11 @@ func everything(l string) map[string][]string {
 		m["FileTrouble"] = append(m["FileTrouble"], w.FileTrouble(l, turn.Trouble{Problem: problem, Kind: bot.Document, Name: "x.pdf"}))
 	}
 	m["ReceiptButton"], m["ReceiptGone"], m["ReceiptOther"] = []string{w.ReceiptButton(l)}, []string{w.ReceiptGone(l)}, []string{w.ReceiptOther(l)}
-	m["Receipt"] = []string{w.Receipt(l, &texts.Receipt{}), w.Receipt(l, &texts.Receipt{
+	m["Receipt"] = []string{w.Receipt(l, &texts.Receipt{}, false), w.Receipt(l, &texts.Receipt{
 		Models: 2, Tools: []texts.ReceiptTool{{Name: "read", Calls: 2, Failed: 1}}, NotRun: []string{"x"}, Approvals: []texts.ReceiptApproval{{Tool: "a", By: "Ann", At: at}, {Tool: "b", By: "1"}},
 		MoreApprovals: 2, USD: 0.1, Waited: time.Minute, Lines: 2, Audit: "0123456789abcdef0",
-	})}
+	}, true)}
+	m["ReceiptDetails"] = []string{w.ReceiptDetails(l)}
 	yes, no := w.UndoButtons(l)
 	m["UndoButton"], m["UndoButtons"], m["UndoBusy"], m["UndoNothing"] = []string{w.UndoButton(l)}, []string{yes, no}, []string{w.UndoBusy(l)}, []string{w.UndoNothing(l)}
 	for _, why := range []string{
