@@ -163,6 +163,7 @@ var mayName = []string{
 
 	"bot/acp/outside.go", "cmd/internal/doctor/machine.go", // the program that runs commands
 
+	"cmd/internal/cli/completion.go",   // a shell that is completed
 	"cmd/internal/cli/audit_filter.go", // a flag
 }
 
