@@ -1,7 +1,8 @@
 # One static binary on Debian: the agent's tools need a shell, coreutils and git, which an empty image does not have.
 #
 #   docker build -t zephbot .
-#   docker run --rm -v zephbot:/data -e ZEPH_TELEGRAM_TOKEN -e … zephbot
+#   docker run -d --name zephbot --restart unless-stopped --stop-timeout 40 --read-only --tmpfs /tmp:size=256m,mode=1777 \
+#       --cap-drop ALL --security-opt no-new-privileges -v zephbot:/data -e ZEPH_TELEGRAM_TOKEN -e … zephbot
 
 FROM --platform=$BUILDPLATFORM golang:1.26.8-trixie AS build
 # Whose files the context holds does not matter here; without this, git refuses to name the commit for `zephbot version`.
@@ -15,9 +16,9 @@ ARG TARGETARCH
 # Where the context has no repository or a broken one: --build-arg GOFLAGS=-buildvcs=false
 ARG GOFLAGS=
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -tags grpcnotrace -trimpath -ldflags='-s -w' -o /out/zephbot ./cmd/zephbot
+    CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -tags grpcnotrace,zephbot_image -trimpath -ldflags='-s -w' -o /out/zephbot ./cmd/zephbot
 
-FROM debian:trixie-slim
+FROM debian:trixie-slim AS program
 # tini reaps what a command of the agent leaves behind: a process whose parent is gone becomes a child of process 1.
 RUN apt-get update \
     && apt-get install -y --no-install-recommends bash ca-certificates coreutils git tini tzdata \
@@ -35,7 +36,18 @@ ENV HOME=/data \
 USER 10001:10001
 WORKDIR /data
 VOLUME /data
-# /metrics, /healthz and /readyz. The platform asks them; there is no HEALTHCHECK, which Kubernetes and Fly do not read.
+# /metrics, /healthz and /readyz.
 EXPOSE 9090
+# For Docker and Podman; Kubernetes and Fly ask /healthz themselves. Opening the database after a crash may take a while.
+HEALTHCHECK --interval=15s --timeout=5s --start-period=120s --retries=4 CMD ["/usr/local/bin/zephbot", "health"]
 ENTRYPOINT ["/usr/bin/tini", "--", "/usr/local/bin/zephbot"]
 CMD ["serve"]
+
+# A new volume of Fly.io belongs to root, and nothing but the image can change that: it starts as root, gives the directory away, and goes on as the program's
+# user without any capability.
+FROM program AS fly
+USER root
+ENTRYPOINT ["/usr/bin/tini", "--", "/bin/sh", "-c", "chown 10001:10001 /data && exec setpriv --reuid=10001 --regid=10001 --clear-groups --bounding-set=-all --inh-caps=-all --no-new-privs -- /usr/local/bin/zephbot \"$@\"", "zephbot"]
+
+# What is built when no target is named.
+FROM program

@@ -197,6 +197,7 @@ func (c *command) root() *cobra.Command {
 		c.migrateCommand(),
 		c.debugCommand(),
 		c.doctorCommand(),
+		c.healthCommand(),
 		c.setupCommand(),
 		c.backupCommand(),
 		c.restoreCommand(),

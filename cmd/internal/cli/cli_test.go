@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -318,6 +320,41 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+// TestHealth: what asks nobody, or hears no, fails and says why.
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/readyz" {
+			http.Error(w, "not ready: the disk is full", http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = w.Write([]byte("ok\n"))
+	}))
+	t.Cleanup(server.Close)
+	at := server.Listener.Addr().String()
+	for _, c := range []struct {
+		listen string
+		args   []string
+		code   int
+		says   string
+	}{
+		{at, []string{"health"}, cli.Fine, "ok\n"},
+		{strings.TrimPrefix(at, "127.0.0.1"), []string{"health"}, cli.Fine, "ok\n"},
+		{strings.Replace(at, "127.0.0.1", "0.0.0.0", 1), []string{"health"}, cli.Fine, "ok\n"},
+		{strings.Replace(at, "127.0.0.1", "[::]", 1), []string{"health"}, cli.Fine, "ok\n"},
+		{at, []string{"health", "--ready"}, cli.Failed, "503 Service Unavailable: not ready: the disk is full"},
+		{"", []string{"health"}, cli.Failed, "metrics.listen is empty"},
+		{"127.0.0.1:1", []string{"health"}, cli.Failed, "connection refused"},
+		{"9090", []string{"health"}, cli.Usage, "ZEPH_METRICS_LISTEN"},
+	} {
+		w := here(t)
+		w.env = append(w.env, "ZEPH_METRICS_LISTEN="+c.listen, "HTTP_PROXY=http://127.0.0.1:1")
+		if code := w.run(t, c.args...); code != c.code || !strings.Contains(w.out.String()+w.err.String(), c.says) {
+			t.Errorf("%q %v: exit %d, %s%s", c.listen, c.args, code, w.out.String(), w.err.String())
+		}
+	}
+}
+
 // TestOnceFromStdin: --once takes the message from stdin when none stands behind it, and writes where it always does.
 func TestOnceFromStdin(t *testing.T) {
 	t.Parallel()
@@ -493,13 +530,13 @@ func TestVersionJSON(t *testing.T) {
 	if err := json.Unmarshal(w.out.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"version", "dirty", "go", "os", "arch", "schema"} {
+	for _, key := range []string{"version", "dirty", "go", "os", "arch", "schema", "origin"} {
 		if got[key] == nil || got[key] == "" {
 			t.Errorf("no %s: %v", key, got)
 		}
 	}
 	w.run(t, "version")
-	if line := w.out.String(); !strings.Contains(line, fmt.Sprint(got["version"])) || !strings.Contains(line, runtime.GOOS+"/"+runtime.GOARCH) {
+	if line := w.out.String(); !strings.Contains(line, fmt.Sprint(got["version"])) || !strings.Contains(line, fmt.Sprintf("%s/%s (%s)", runtime.GOOS, runtime.GOARCH, got["origin"])) {
 		t.Errorf("%q, %v", line, got)
 	}
 }

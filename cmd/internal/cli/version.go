@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,13 +20,14 @@ type release struct {
 	Go      string `json:"go"`
 	OS      string `json:"os"`
 	Arch    string `json:"arch"`
+	Origin  string `json:"origin"` // a release, an image, go install, a clone, or source without a repository
 	Schema  int64  `json:"schema"` // of an SQLite database
 }
 
 func (c *command) versionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "version", Short: "Print version, commit and Go version", Args: cobra.NoArgs,
+		Use: "version", Short: "Print version, commit, Go version, and how the program was built", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if !asJSON {
 				return c.printVersion()
@@ -50,7 +52,35 @@ func (c *command) printVersion() error {
 
 // versionLine returns what version and --version print.
 func versionLine() string {
-	return fmt.Sprintf("zephbot %s %s %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("zephbot %s %s %s/%s (%s)", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, built().Origin)
+}
+
+// origins are the ways in which the program is published, by the build tag that the recipe of each sets. No file depends
+// on them.
+var origins = map[string]string{"zephbot_release": "release", "zephbot_image": "image"}
+
+// originOf says how a program was built, by what the Go command recorded in it.
+func originOf(info *debug.BuildInfo) string {
+	origin := "source without a repository"
+	if info.Main.Sum != "" { // of a module that came from a proxy
+		origin = "go install"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			origin = "clone"
+		}
+	}
+	for _, s := range info.Settings {
+		if s.Key != "-tags" {
+			continue
+		}
+		for tag := range strings.SplitSeq(s.Value, ",") {
+			if known, ok := origins[tag]; ok {
+				return known
+			}
+		}
+	}
+	return origin
 }
 
 // version returns the tag and the commit in short.
@@ -64,11 +94,12 @@ func version() string {
 
 // built returns what the Go command recorded in the program: the tag of the commit, or what is known instead of it.
 func built() release {
-	r := release{Version: "unknown", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	r := release{Version: "unknown", Origin: "unknown", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return r
 	}
+	r.Origin = originOf(info)
 	if r.Version = info.Main.Version; r.Version == "" || r.Version == "(devel)" {
 		r.Version = "devel"
 	}

@@ -171,7 +171,7 @@ func checkPorts(t *testing.T, o objects, c container) {
 func checkLocked(t *testing.T, o objects, pod podSpec) {
 	t.Helper()
 	c := pod.Containers[0].SecurityContext
-	docker := readDockerfile(t)
+	docker := readImage(t)
 	switch {
 	case !pod.SecurityContext.RunAsNonRoot, !slices.Contains([]string{"RuntimeDefault", "Localhost"}, pod.SecurityContext.SeccompProfile.Type):
 		t.Errorf("securityContext of the pod: %+v", pod.SecurityContext)
@@ -183,8 +183,8 @@ func checkLocked(t *testing.T, o objects, pod podSpec) {
 		t.Errorf("service account %q is not the chart's %+v", pod.ServiceAccountName, o.account)
 	}
 	user := fmt.Sprintf("%d:%d", pod.SecurityContext.RunAsUser, pod.SecurityContext.RunAsGroup)
-	if user != docker.last("USER") || pod.SecurityContext.FSGroup != pod.SecurityContext.RunAsGroup {
-		t.Errorf("the chart runs as %s with fsGroup %d, the image as %s", user, pod.SecurityContext.FSGroup, docker.last("USER"))
+	if user != docker.Last("USER") || pod.SecurityContext.FSGroup != pod.SecurityContext.RunAsGroup {
+		t.Errorf("the chart runs as %s with fsGroup %d, the image as %s", user, pod.SecurityContext.FSGroup, docker.Last("USER"))
 	}
 	stop := 0
 	if command := o.template().Spec.Containers[0].Lifecycle.PreStop.Exec.Command; len(command) == 2 {

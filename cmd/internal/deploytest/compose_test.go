@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/zephbot/zephbot/cmd/internal/deploytest"
 )
 
 // compose is docker-compose.yml, as the Compose Specification has it, with the fields that are used here.
@@ -60,7 +62,7 @@ var composeVariable = regexp.MustCompile(`\$\{([A-Z_]+)(:[?-][^}]*)?\}`)
 // TestCompose: the services know each other, volumes exist, and the bot is as locked up as the image allows.
 func TestCompose(t *testing.T) {
 	t.Parallel()
-	c, image := readCompose(t), readDockerfile(t)
+	c, image := readCompose(t), readImage(t)
 	example := dotEnv(t)
 	for name, s := range c.Services {
 		for other, on := range s.DependsOn {
@@ -90,7 +92,7 @@ func TestCompose(t *testing.T) {
 		}
 	}
 	bot := c.Services["zephbot"]
-	if !slices.Equal(bot.Volumes, []string{"data:" + image.last("VOLUME")}) || !bot.ReadOnly || !slices.Equal(bot.CapDrop, []string{"ALL"}) || !slices.Equal(bot.SecurityOpt, []string{"no-new-privileges:true"}) {
+	if !slices.Equal(bot.Volumes, []string{"data:" + image.Last("VOLUME")}) || !bot.ReadOnly || !slices.Equal(bot.CapDrop, []string{"ALL"}) || !slices.Equal(bot.SecurityOpt, []string{"no-new-privileges:true"}) {
 		t.Errorf("the bot: %+v", bot)
 	}
 	if !slices.Equal(c.Services["postgres"].Profiles, []string{"postgres"}) || len(c.Services["redis"].Profiles)+len(c.Services["qdrant"].Profiles)+len(bot.Profiles) > 0 {
@@ -122,7 +124,7 @@ func TestComposeLoads(t *testing.T) {
 		}
 		vars[name] = value
 	}
-	image := readDockerfile(t).env()
+	image := readImage(t).Env()
 	maps.Copy(image, vars)
 	for name, value := range c.Services["zephbot"].Environment {
 		image[name] = composeVariable.ReplaceAllStringFunc(value, func(v string) string { return vars[composeVariable.FindStringSubmatch(v)[1]] })
@@ -181,8 +183,8 @@ func TestComposeReplicas(t *testing.T) {
 	if url := bot.Environment["ZEPH_DATABASE_URL"]; !strings.Contains(url, "@postgres:5432/zephbot") || bot.DependsOn["postgres"].Condition != "service_healthy" {
 		t.Errorf("database %q, waits for %v", url, bot.DependsOn)
 	}
-	if !slices.ContainsFunc(readDockerfile(t), func(i instruction) bool {
-		return i.name == "RUN" && strings.Contains(i.args, "install -d -o 10001 -g 10001 -m 0700 /data /shared")
+	if !slices.ContainsFunc(readImage(t).All, func(i deploytest.Instruction) bool {
+		return i.Name == "RUN" && strings.Contains(i.Args, "install -d -o 10001 -g 10001 -m 0700 /data /shared")
 	}) {
 		t.Error("the image has no /shared: a new volume there would belong to root")
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/zephbot/zephbot/cmd/internal/deploytest"
 )
 
 const root = "../../.."
@@ -24,53 +26,32 @@ func read(t *testing.T, name string) string {
 	return string(data)
 }
 
-// dockerfile is the instructions of a Dockerfile, continued lines joined.
-type dockerfile []instruction
-
-type instruction struct{ name, args string }
-
-func readDockerfile(t *testing.T) dockerfile {
+// readStages returns the stages of the Dockerfile.
+func readStages(t *testing.T) []deploytest.Stage {
 	t.Helper()
-	var out dockerfile
-	joined := strings.ReplaceAll(read(t, "Dockerfile"), "\\\n", " ")
-	for line := range strings.Lines(joined) {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		name, args, _ := strings.Cut(line, " ")
-		out = append(out, instruction{name, strings.Join(strings.Fields(args), " ")})
+	list, err := deploytest.Stages(read(t, "Dockerfile"))
+	if err != nil || len(list) < 2 {
+		t.Fatalf("%d stages, %v", len(list), err)
 	}
-	return out
+	return list
 }
 
-// last returns the arguments of the last such instruction, which is the one of the final image.
-func (d dockerfile) last(name string) string {
-	for _, i := range slices.Backward(d) {
-		if i.name == name {
-			return i.args
-		}
-	}
-	return ""
-}
-
-// env returns the variables of the final image.
-func (d dockerfile) env() map[string]string {
-	out := map[string]string{}
-	for field := range strings.FieldsSeq(d.last("ENV")) {
-		k, v, _ := strings.Cut(field, "=")
-		out[k] = v
-	}
-	return out
+// readImage returns what is built when no target is named.
+func readImage(t *testing.T) *deploytest.Stage {
+	t.Helper()
+	list := readStages(t)
+	return &list[len(list)-1]
 }
 
 func TestDockerfile(t *testing.T) {
 	t.Parallel()
-	d := readDockerfile(t)
-	known := []string{"FROM", "RUN", "WORKDIR", "COPY", "ARG", "ENV", "USER", "VOLUME", "EXPOSE", "ENTRYPOINT", "CMD"}
-	for _, i := range d {
-		if !slices.Contains(known, i.name) {
-			t.Errorf("instruction %s %s is not one of %v", i.name, i.args, known)
+	stages, d := readStages(t), readImage(t)
+	known := []string{"RUN", "WORKDIR", "COPY", "ARG", "ENV", "USER", "VOLUME", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD"}
+	for _, s := range stages {
+		for _, i := range s.All {
+			if !slices.Contains(known, i.Name) {
+				t.Errorf("instruction %s %s is not one of %v", i.Name, i.Args, known)
+			}
 		}
 	}
 	// Any release of the minor version that go.mod names builds the program, so that no toolchain has to be downloaded. What
@@ -79,30 +60,38 @@ func TestDockerfile(t *testing.T) {
 	if version == nil {
 		t.Fatal("go.mod has no line such as go 1.26.0")
 	}
-	if image := d[0].args; !regexp.MustCompile(`golang:` + regexp.QuoteMeta(version[1]) + `\.\d+-`).MatchString(image) {
+	if image := stages[0].From; !regexp.MustCompile(`golang:` + regexp.QuoteMeta(version[1]) + `\.\d+-`).MatchString(image) {
 		t.Errorf("built with %q; go.mod wants Go %s", image, version[1])
 	}
-	if !slices.ContainsFunc(d, func(i instruction) bool {
-		return i.name == "RUN" && strings.Contains(i.args, "CGO_ENABLED=0") && strings.HasSuffix(i.args, " ./cmd/zephbot")
+	if !slices.ContainsFunc(stages[0].All, func(i deploytest.Instruction) bool {
+		return i.Name == "RUN" && strings.Contains(i.Args, "CGO_ENABLED=0") && strings.Contains(i.Args, ",zephbot_image ") &&
+			strings.HasSuffix(i.Args, " ./cmd/zephbot")
 	}) {
-		t.Error("no step builds a static ./cmd/zephbot")
+		t.Error("no step builds a static ./cmd/zephbot that says that it is of an image")
 	}
-	vars := d.env()
+	vars := d.Env()
 	for what, got := range map[string][2]string{
-		"VOLUME and ZEPH_DATA_DIR":       {d.last("VOLUME"), vars["ZEPH_DATA_DIR"]},
-		"WORKDIR and VOLUME":             {d.last("WORKDIR"), d.last("VOLUME")},
-		"EXPOSE and ZEPH_METRICS_LISTEN": {":" + d.last("EXPOSE"), vars["ZEPH_METRICS_LISTEN"]},
-		"ENTRYPOINT":                     {d.last("ENTRYPOINT"), `["/usr/bin/tini", "--", "/usr/local/bin/zephbot"]`},
-		"CMD":                            {d.last("CMD"), `["serve"]`},
+		"VOLUME and ZEPH_DATA_DIR":       {d.Last("VOLUME"), vars["ZEPH_DATA_DIR"]},
+		"WORKDIR and VOLUME":             {d.Last("WORKDIR"), d.Last("VOLUME")},
+		"EXPOSE and ZEPH_METRICS_LISTEN": {":" + d.Last("EXPOSE"), vars["ZEPH_METRICS_LISTEN"]},
+		"ENTRYPOINT":                     {d.Last("ENTRYPOINT"), `["/usr/bin/tini", "--", "/usr/local/bin/zephbot"]`},
+		"CMD":                            {d.Last("CMD"), `["serve"]`},
+		"HEALTHCHECK":                    {healthcheck(d), `["/usr/local/bin/zephbot", "health"]`},
 	} {
 		if got[0] != got[1] || got[0] == "" {
 			t.Errorf("%s: %q and %q", what, got[0], got[1])
 		}
 	}
-	if user := d.last("USER"); !regexp.MustCompile(`^[1-9]\d{3,}:[1-9]\d{3,}$`).MatchString(user) {
+	if user := d.Last("USER"); !regexp.MustCompile(`^[1-9]\d{3,}:[1-9]\d{3,}$`).MatchString(user) {
 		t.Errorf("USER %q; want numbers that are not root's, which Kubernetes can check", user)
 	}
 	load(t, "", vars)
+}
+
+// healthcheck returns the command of the health check.
+func healthcheck(s *deploytest.Stage) string {
+	_, command, _ := strings.Cut(s.Last("HEALTHCHECK"), " CMD ")
+	return command
 }
 
 // TestDockerignore: tracked files stay in the context, or the build would call the commit changed.
@@ -122,15 +111,18 @@ func TestDockerignore(t *testing.T) {
 
 // fly is fly.toml, as https://fly.io/docs/reference/configuration has it, with the fields that are used here.
 type fly struct {
-	App           string                      `toml:"app"`
-	PrimaryRegion string                      `toml:"primary_region"`
-	KillSignal    string                      `toml:"kill_signal"`
-	KillTimeout   int                         `toml:"kill_timeout"`
-	Build         struct{ Dockerfile string } `toml:"build"`
-	Deploy        struct{ Strategy string }   `toml:"deploy"`
-	Processes     map[string]string           `toml:"processes"`
-	Env           map[string]string           `toml:"env"`
-	Mounts        []struct {
+	App           string `toml:"app"`
+	PrimaryRegion string `toml:"primary_region"`
+	KillSignal    string `toml:"kill_signal"`
+	KillTimeout   int    `toml:"kill_timeout"`
+	Build         struct {
+		Dockerfile string `toml:"dockerfile"`
+		Target     string `toml:"build-target"`
+	} `toml:"build"`
+	Deploy    struct{ Strategy string } `toml:"deploy"`
+	Processes map[string]string         `toml:"processes"`
+	Env       map[string]string         `toml:"env"`
+	Mounts    []struct {
 		Source      string   `toml:"source"`
 		Destination string   `toml:"destination"`
 		Processes   []string `toml:"processes"`
@@ -171,21 +163,21 @@ func TestFly(t *testing.T) {
 	if err := decoder.Decode(&f); err != nil {
 		t.Fatalf("%v", err)
 	}
-	image := readDockerfile(t)
+	image := readImage(t)
 	listen := fmt.Sprintf(":%d", f.Checks["health"].Port)
-	if f.Env["ZEPH_METRICS_LISTEN"] != listen || listen != ":"+image.last("EXPOSE") || f.Metrics.Port != f.Checks["health"].Port {
-		t.Errorf("ports: checks %s, metrics %d, program %s, image %s", listen, f.Metrics.Port, f.Env["ZEPH_METRICS_LISTEN"], image.last("EXPOSE"))
+	if f.Env["ZEPH_METRICS_LISTEN"] != listen || listen != ":"+image.Last("EXPOSE") || f.Metrics.Port != f.Checks["health"].Port {
+		t.Errorf("ports: checks %s, metrics %d, program %s, image %s", listen, f.Metrics.Port, f.Env["ZEPH_METRICS_LISTEN"], image.Last("EXPOSE"))
 	}
 	if c := f.Checks["health"]; c.Path != "/healthz" || c.Type != "http" || f.Metrics.Path != "/metrics" {
 		t.Errorf("checks.health %+v, metrics %+v", c, f.Metrics)
 	}
-	if len(f.Mounts) != 1 || f.Mounts[0].Destination != f.Env["ZEPH_DATA_DIR"] || f.Mounts[0].Destination != image.last("VOLUME") {
-		t.Errorf("mounts %+v, data directory %q, volume of the image %q", f.Mounts, f.Env["ZEPH_DATA_DIR"], image.last("VOLUME"))
+	if len(f.Mounts) != 1 || f.Mounts[0].Destination != f.Env["ZEPH_DATA_DIR"] || f.Mounts[0].Destination != image.Last("VOLUME") {
+		t.Errorf("mounts %+v, data directory %q, volume of the image %q", f.Mounts, f.Env["ZEPH_DATA_DIR"], image.Last("VOLUME"))
 	}
 	if f.KillSignal != "SIGTERM" || f.KillTimeout < 30 {
 		t.Errorf("%s after %d s; the program takes up to 25 s", f.KillSignal, f.KillTimeout)
 	}
-	if f.Build.Dockerfile != "Dockerfile" || f.Processes["serve"] != "serve" || len(f.Processes) != 1 {
+	if f.Build.Dockerfile != "Dockerfile" || !slices.ContainsFunc(readStages(t), func(s deploytest.Stage) bool { return s.Name == f.Build.Target }) || f.Processes["serve"] != "serve" || len(f.Processes) != 1 {
 		t.Errorf("build %+v, processes %v", f.Build, f.Processes)
 	}
 	if len(f.Restart) != 1 || f.Restart[0].Policy != "always" {
