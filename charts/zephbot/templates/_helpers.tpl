@@ -1,19 +1,23 @@
 {{/* name of the chart's objects: the release's name, with the chart's unless the release already says it */}}
 {{- define "zephbot.fullname" -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- $full := printf "%s-%s" .Release.Name $name -}}
 {{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" -}}
+{{- $full = .Values.fullnameOverride -}}
 {{- else if contains $name .Release.Name -}}
-{{- .Release.Name | trunc 52 | trimSuffix "-" -}}
-{{- else -}}
-{{- printf "%s-%s" .Release.Name $name | trunc 52 | trimSuffix "-" -}}
+{{- $full = .Release.Name -}}
 {{- end -}}
+{{- /* A release may be called 2.bots; a Service may not. */ -}}
+{{- if regexMatch "^[0-9]" $full -}}
+{{- $full = printf "%s-%s" .Chart.Name $full -}}
+{{- end -}}
+{{- regexReplaceAll "-+$" ($full | replace "." "-" | trunc 52) "" -}}
 {{- end -}}
 
 {{/* labels by which the pods are found; they never change for a release */}}
 {{- define "zephbot.selector" -}}
-app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "zephbot.labels" -}}

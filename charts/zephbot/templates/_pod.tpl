@@ -18,7 +18,7 @@ metadata:
     {{- toYaml . | nindent 4 }}
     {{- end }}
 spec:
-  serviceAccountName: {{ include "zephbot.serviceAccount" . }}
+  serviceAccountName: {{ include "zephbot.serviceAccount" . | quote }}
   # The agent runs commands: it gets no key to the cluster.
   automountServiceAccountToken: false
   enableServiceLinks: false
@@ -74,23 +74,23 @@ spec:
         {{- end }}
         {{- range $name, $from := dict "ZEPH_DATABASE_URL" .Values.database "ZEPH_REDIS_URL" .Values.redis "ZEPH_VECTOR_API_KEY" .Values.qdrant }}
         {{- if $from.secret }}
-        - name: {{ $name }}
+        - name: {{ $name | quote }}
           valueFrom:
             secretKeyRef:
-              name: {{ $from.secret }}
-              key: {{ $from.key }}
+              name: {{ $from.secret | quote }}
+              key: {{ $from.key | quote }}
         {{- end }}
         {{- end }}
         {{- range $name, $value := .Values.env }}
-        - name: {{ $name }}
+        - name: {{ $name | quote }}
           value: {{ $value | toString | quote }}
         {{- end }}
         {{- range $name, $from := .Values.secretEnv }}
-        - name: {{ $name }}
+        - name: {{ $name | quote }}
           valueFrom:
             secretKeyRef:
-              name: {{ $from.secret }}
-              key: {{ $from.key }}
+              name: {{ $from.secret | quote }}
+              key: {{ $from.key | quote }}
         {{- end }}
       ports:
         - name: metrics
@@ -163,11 +163,11 @@ spec:
         sizeLimit: {{ .Values.tmpSize }}
     - name: config
       configMap:
-        name: {{ include "zephbot.fullname" . }}
+        name: {{ include "zephbot.fullname" . | quote }}
     {{- with .Values.redis.caSecret }}
     - name: redis-ca
       secret:
-        secretName: {{ . }}
+        secretName: {{ . | quote }}
     {{- end }}
     {{- if include "zephbot.several" . }}
     # What a pod has for itself, and loses with it. Everything that counts is in PostgreSQL and on the shared volume.
@@ -176,7 +176,7 @@ spec:
         sizeLimit: {{ .Values.persistence.size }}
     - name: shared
       persistentVolumeClaim:
-        claimName: {{ include "zephbot.sharedClaim" . }}
+        claimName: {{ include "zephbot.sharedClaim" . | quote }}
     {{- end }}
   {{- if include "zephbot.several" . }}
   # A node or a zone that fails takes as few pods with it as can be.

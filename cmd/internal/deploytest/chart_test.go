@@ -364,6 +364,12 @@ func TestValuesSchema(t *testing.T) {
 		"seccomp, no file":  {map[string]any{"seccompProfile": map[string]any{"type": "Localhost"}}, false},
 		"password in Redis": {map[string]any{"redis": map[string]any{"url": "redis://:secret@h"}}, false},
 		"three replicas":    {threeReplicas(), true},
+		"name with dots":    {map[string]any{"fullnameOverride": "my.bot"}, false},
+		"secret with dots":  {map[string]any{"redis": map[string]any{"secret": "redis..url"}}, false},
+		"odd memory":        {map[string]any{"resources": map[string]any{"limits": map[string]any{"memory": "1x"}}}, false},
+		"thousandths":       {map[string]any{"resources": map[string]any{"limits": map[string]any{"memory": "512m"}}}, false},
+		"no memory at all":  {map[string]any{"tmpSize": "0Mi"}, false},
+		"odd resource":      {map[string]any{"resources": map[string]any{"requests": map[string]any{"memmory": "1Gi"}}}, false},
 		"shared volume":     {map[string]any{"persistence": map[string]any{"accessMode": "ReadWriteMany"}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -127,6 +128,14 @@ func functions(root *template.Template) template.FuncMap {
 		"trimSuffix": func(suffix, s string) string { return strings.TrimSuffix(s, suffix) },
 		"contains":   func(part, s string) bool { return strings.Contains(s, part) },
 		"replace":    func(old, with, s string) string { return strings.ReplaceAll(s, old, with) },
+		"regexMatch": func(pattern, s string) (bool, error) { return regexp.MatchString(pattern, s) },
+		"regexReplaceAll": func(pattern, s, with string) (string, error) {
+			r, err := regexp.Compile(pattern)
+			if err != nil {
+				return "", err
+			}
+			return r.ReplaceAllString(s, with), nil
+		},
 		"nindent": func(n int, s string) string {
 			pad := "\n" + strings.Repeat(" ", n)
 			return pad + strings.ReplaceAll(s, "\n", pad)

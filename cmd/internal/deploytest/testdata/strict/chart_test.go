@@ -1,13 +1,16 @@
 package strict_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/moby/profiles/seccomp"
 	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
@@ -67,18 +70,29 @@ autoscaling: {enabled: true}
 // rendered is the chart as Helm renders it: its values checked by its schema, its objects by their kind.
 func rendered(t *testing.T, values string) (map[string][]any, error) {
 	t.Helper()
+	return renderedAs("bot", values)
+}
+
+// loaded is the chart, read once.
+var loaded = sync.OnceValues(func() (*chart.Chart, error) {
 	c, err := loader.Load(root + "/charts/zephbot")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	if err := c.Validate(); err != nil {
-		t.Fatal(err)
+	return c, c.Validate()
+})
+
+// renderedAs is the chart as a release of this name. An object that its API would not read is errRead.
+func renderedAs(release, values string) (map[string][]any, error) {
+	c, err := loaded()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errRead, err)
 	}
 	override, err := chartutil.ReadValues([]byte(values))
 	if err != nil {
-		t.Fatal(err)
+		return nil, fmt.Errorf("%w: %w", errRead, err)
 	}
-	vals, err := chartutil.ToRenderValues(c, override, chartutil.ReleaseOptions{Name: "bot", Namespace: "default", IsInstall: true}, nil)
+	vals, err := chartutil.ToRenderValues(c, override, chartutil.ReleaseOptions{Name: release, Namespace: "default", IsInstall: true}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -95,32 +109,37 @@ func rendered(t *testing.T, values string) (map[string][]any, error) {
 			if strings.TrimSpace(document) == "" {
 				continue
 			}
-			kind, object := decoded(t, name, document)
+			kind, object, err := decoded(name, document)
+			if err != nil {
+				return nil, err
+			}
 			objects[kind] = append(objects[kind], object)
 		}
 	}
 	return objects, nil
 }
 
+// errRead is the error of an object that its API does not read.
+var errRead = errors.New("its API does not read this")
+
 // decoded decodes one object strictly: a field that its API does not know is an error.
-func decoded(t *testing.T, name, text string) (kind string, object any) {
-	t.Helper()
+func decoded(name, text string) (kind string, object any, err error) {
 	var head struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
 	}
 	if err := yaml.Unmarshal([]byte(text), &head); err != nil {
-		t.Fatalf("%s: %v\n%s", name, err, text)
+		return "", nil, fmt.Errorf("%w: %s: %w\n%s", errRead, name, err, text)
 	}
 	make, known := kinds()[head.APIVersion+"/"+head.Kind]
 	if !known {
-		t.Fatalf("%s: an object of kind %s/%s, which this test does not know", name, head.APIVersion, head.Kind)
+		return "", nil, fmt.Errorf("%w: %s: kind %s/%s, which this test does not know", errRead, name, head.APIVersion, head.Kind)
 	}
 	object = make()
 	if err := yaml.UnmarshalStrict([]byte(text), object); err != nil {
-		t.Fatalf("%s: %v\n%s", name, err, text)
+		return "", nil, fmt.Errorf("%w: %s: %w\n%s", errRead, name, err, text)
 	}
-	return head.Kind, object
+	return head.Kind, object, nil
 }
 
 func TestChart(t *testing.T) {
