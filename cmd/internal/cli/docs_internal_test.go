@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -126,6 +127,72 @@ func TestCommandsInDocs(t *testing.T) {
 	t.Logf("%d commands, %d of them run", known, run)
 }
 
+// TestOperatorGuide runs every command that the operator's guide shows, in its order, with the rules that it shows, where
+// tools have been called before. What it says of a rule is what the program decides.
+func TestOperatorGuide(t *testing.T) {
+	t.Parallel()
+	root, page := filepath.Join("..", "..", ".."), "docs/guide-operator.md"
+	raw, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(page)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := doctest.Commands(root, page, []string{"zephbot"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := stateForDocs(t)
+	call := &doctest.Command{Args: []string{"zephbot", "tools", "call", "bash", `{"command":"echo hello"}`, "--yes"}}
+	if code, said := runDocs(t, dir, call); code != Fine {
+		t.Fatal(said)
+	}
+	var rules strings.Builder
+	for _, m := range regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllStringSubmatch(string(raw), -1) {
+		rules.WriteString(m[1])
+	}
+	effects := map[string]string{"git log --oneline": "allow", "git log; curl https://example.com": "ask"}
+	run := 0
+	for i := range found {
+		c := &found[i]
+		line := strings.Join(c.Args[1:], " ")
+		if c.Inline || c.Args[0] != "zephbot" || line == "setup" { // TestSetup answers its questions
+			continue
+		}
+		run++
+		code, said := runDocs(t, dir, c)
+		if code != Fine {
+			t.Errorf("%s: exit %d: %s", c, code, said)
+		}
+		if line == "config init" {
+			addTo(t, filepath.Join(dir, "zephbot.toml"), rules.String())
+		}
+		for command, effect := range effects {
+			if strings.Contains(line, `"`+command+`"`) {
+				delete(effects, command)
+				if !strings.Contains(said, `"effect": "`+effect+`"`) && !strings.Contains(said, `"effect":"`+effect+`"`) {
+					t.Errorf("%s: want %s: %s", c, effect, said)
+				}
+			}
+		}
+	}
+	if run < 10 || len(effects) > 0 {
+		t.Errorf("%d commands were run; no rule was tried for %v", run, effects)
+	}
+}
+
+func addTo(t *testing.T, name, text string) {
+	t.Helper()
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("\n" + text); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // stateForDocs is a directory with a state, and with the files that pages use.
 func stateForDocs(t *testing.T) string {
 	t.Helper()
@@ -148,7 +215,7 @@ func runDocs(t *testing.T, dir string, c *doctest.Command) (int, string) {
 	code := Main(t.Context(), c.Args[1:], Env{
 		In: strings.NewReader("ok\n"), Out: &out, Err: &errs, Environ: env, WorkDir: dir, Home: dir, Executable: "/nowhere/zephbot",
 	})
-	return code, errs.String()
+	return code, errs.String() + out.String()
 }
 
 // TestReasonsAreNeeded: every reason in notRun is about a command that exists.

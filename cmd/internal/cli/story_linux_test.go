@@ -263,8 +263,15 @@ func (s *story) press(me, chat int64, m *simulator.ViewMessage, label string) {
 	s.Fatalf("no button %q under %q: %v", label, m.Text, m.Keyboard)
 }
 
-// shot makes the picture of README anew with ZEPH_UPDATE=1: what a person sees, in docs/story-NAME.png.
+// shot makes a picture of README and the guides anew with ZEPH_UPDATE=1: what a person sees in the topic of the story,
+// in docs/story-NAME.png.
 func (s *story) shot(me int64, name string) {
+	s.Helper()
+	s.shotOf(fmt.Sprintf("%d/%d/%d", me, simulator.Team, storyTopic), name)
+}
+
+// shotOf does so for a place of the page, PERSON/CHAT/TOPIC.
+func (s *story) shotOf(place, name string) {
 	s.Helper()
 	if os.Getenv("ZEPH_UPDATE") == "" {
 		return
@@ -273,7 +280,7 @@ func (s *story) shot(me int64, name string) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	if err := os.WriteFile(file, s.photograph(fmt.Sprintf("%d/%d/%d", me, simulator.Team, storyTopic)), 0o600); err != nil {
+	if err := os.WriteFile(file, s.photograph(place), 0o600); err != nil {
 		s.Fatal(err)
 	}
 	smaller := exec.CommandContext(s.Context(), "pngquant", "--force", "--skip-if-larger", "--strip", "--output", file, "160", file)
@@ -353,6 +360,7 @@ func TestAdmission(t *testing.T) {
 	s.ask("say", fields{"me": simulator.Dora, "chat": simulator.Dora, "text": "hello"}, nil)
 	s.see(simulator.Dora, simulator.Dora, 0, "1004")
 	card := s.see(simulator.Ann, simulator.Ann, 0, "Dora", "1004")
+	s.shotOf(fmt.Sprintf("%d/%[1]d/0", simulator.Ann), "admit")
 	s.press(simulator.Ann, simulator.Ann, &card, "Admit")
 	s.see(simulator.Ann, simulator.Ann, 0, "Admitted: Dora")
 	s.ask("say", fields{"me": simulator.Dora, "chat": simulator.Dora, "text": "hello again"}, nil)

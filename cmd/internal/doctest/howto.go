@@ -67,6 +67,9 @@ func Changes(page string) ([]Change, error) {
 	return list, nil
 }
 
+// File returns the file that the change is of, relative to the root of the repository; "" for a command.
+func (c *Change) File() string { return c.file }
+
 // Apply makes a change of files below a directory; a command it leaves to the caller.
 func (c *Change) Apply(dir string) error {
 	path := filepath.Join(dir, filepath.FromSlash(c.file))

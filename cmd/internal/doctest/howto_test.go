@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"go/format"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/cmd/internal/doctest"
 )
@@ -59,6 +62,46 @@ func TestHowto(t *testing.T) {
 				t.Errorf("docs/howto.md:%d: %s: no test begins with %s", c.Line, c.Command, name)
 			}
 		}
+	}
+}
+
+// TestHowtoIsFormatted: who copies the page has nothing to format.
+func TestHowtoIsFormatted(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join(root, "docs", "howto.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes, err := doctest.Changes(string(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	copyProject(t, dir)
+	for _, c := range changes {
+		if err := c.Apply(dir); err != nil {
+			t.Errorf("docs/howto.md:%d: %v", c.Line, err)
+		}
+	}
+	formatted := 0
+	for _, c := range changes {
+		if !strings.HasSuffix(c.File(), ".go") {
+			continue
+		}
+		formatted++
+		raw, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(c.File())))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := format.Source(raw)
+		if err != nil {
+			t.Errorf("docs/howto.md:%d: %s: %v", c.Line, c.File(), err)
+		} else if diff := gocmp.Diff(string(want), string(raw)); diff != "" {
+			t.Errorf("docs/howto.md:%d: %s is not formatted: %s", c.Line, c.File(), diff)
+		}
+	}
+	if formatted < 8 {
+		t.Errorf("%d changes of Go", formatted)
 	}
 }
 
