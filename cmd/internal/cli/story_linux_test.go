@@ -341,7 +341,7 @@ func TestStory(t *testing.T) {
 	s.await(simulator.Ben, "Approved", "Ann")
 	done := s.await(simulator.Ben, "Done: latency.csv")
 	s.press(simulator.Ben, simulator.Team, &done, "Receipt")
-	receipt := s.await(simulator.Ben, "Tools: write", "Approved: write by Ann", "New: latency.csv", "Audit log")
+	receipt := s.await(simulator.Ben, "New: latency.csv", "Approved: write by Ann")
 	s.shot(simulator.Ben, "receipt")
 	s.say(simulator.Ben, "/quota@zephbot")
 	s.await(simulator.Ben, "2 / 20", "$1")
