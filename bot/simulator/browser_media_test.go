@@ -7,6 +7,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/zephbot/zephbot/bot/webpage/browsertest"
 )
 
 // give puts files into the page as a person does: chosen, pasted or dropped.
@@ -21,7 +23,7 @@ func (b *tab) give(how string, files map[string][]byte, names ...string) {
 		fmt.Fprintf(&list, "list.items.add(new File([Uint8Array.from(atob(%q), (c) => c.charCodeAt(0))], %q, { type: %q }));",
 			base64.StdEncoding.EncodeToString(files[name]), name, kind)
 	}
-	b.do(how, chromedp.Evaluate[chromedp.Void]("{ const list = new DataTransfer(); "+list.String()+map[string]string{
+	b.Do(how, chromedp.Evaluate[chromedp.Void]("{ const list = new DataTransfer(); "+list.String()+map[string]string{
 		"choose": `const field = document.querySelector("#file"); field.files = list.files; field.dispatchEvent(new Event("change"));`,
 		"paste":  `document.querySelector("#text").dispatchEvent(new ClipboardEvent("paste", { clipboardData: list, bubbles: true, cancelable: true }));`,
 		"drop":   `document.querySelector(".chat").dispatchEvent(new DragEvent("drop", { dataTransfer: list, bubbles: true, cancelable: true }));`,
@@ -33,116 +35,116 @@ func (b *tab) pictures() {
 	files := map[string][]byte{"a.png": picture(160, 90), "b.png": picture(90, 160), "c.png": picture(120, 120), "notes.txt": []byte("hello")}
 	b.give("choose", files, "a.png", "b.png")
 	b.give("paste", files, "c.png")
-	b.until(`document.querySelectorAll("#strip canvas.thumb").length === 3 && document.querySelector("#strip").textContent.includes("3 files")`)
-	b.shot("20-preview")
-	b.do("one less", click(`.thumbs [aria-label="Remove a.png"]`))
-	b.until(`document.querySelectorAll("#strip canvas.thumb").length === 2`)
+	b.Until(`document.querySelectorAll("#strip canvas.thumb").length === 3 && document.querySelector("#strip").textContent.includes("3 files")`)
+	b.Shot("20-preview")
+	b.Do("one less", browsertest.Click(`.thumbs [aria-label="Remove a.png"]`))
+	b.Until(`document.querySelectorAll("#strip canvas.thumb").length === 2`)
 	b.give("drop", files, "a.png")
 	b.write("three of them")
-	b.until(`document.querySelectorAll("li.mine .album.of-3 .photo img").length === 3`)
-	b.until(`[...document.querySelectorAll("li.mine .album img")].every((i) => i.complete && i.naturalWidth > 0)`)
-	b.until(shows(".mine", "three of them"))
-	b.until(`document.querySelector("li.mine .reactions")?.getAttribute("aria-label") === "Reactions: 👀"`)
+	b.Until(`document.querySelectorAll("li.mine .album.of-3 .photo img").length === 3`)
+	b.Until(`[...document.querySelectorAll("li.mine .album img")].every((i) => i.complete && i.naturalWidth > 0)`)
+	b.Until(shows(".mine", "three of them"))
+	b.Until(`document.querySelector("li.mine .reactions")?.getAttribute("aria-label") === "Reactions: 👀"`)
 	b.write("photo")
-	b.until(`document.querySelector("li.bot-made .photo img")?.naturalWidth === 640`)
-	b.until(shows(".bot-made", "a chart"))
-	b.shot("21-album")
-	b.do("look", click("li.mine .album .photo"))
-	b.until(`document.querySelector("#viewer").open && document.querySelector("#viewer-count").textContent === "Ann · 1 of 4" && document.querySelector("#viewer-image").naturalWidth > 0`)
-	b.do("the next ones", chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
-	b.until(`document.querySelector("#viewer-count").textContent === "Zeph · 4 of 4" && document.querySelector("#viewer-text").textContent === "a chart"`)
-	b.until(`document.querySelector("#viewer-after").disabled && document.querySelector("#viewer-image").naturalWidth === 640`)
-	b.shot("22-viewer")
-	b.do("close", chromedp.KeyEvent(kb.Escape))
-	b.until(`!document.querySelector("#viewer").open && document.activeElement.classList.contains("photo")`)
+	b.Until(`document.querySelector("li.bot-made .photo img")?.naturalWidth === 640`)
+	b.Until(shows(".bot-made", "a chart"))
+	b.Shot("21-album")
+	b.Do("look", browsertest.Click("li.mine .album .photo"))
+	b.Until(`document.querySelector("#viewer").open && document.querySelector("#viewer-count").textContent === "Ann · 1 of 4" && document.querySelector("#viewer-image").naturalWidth > 0`)
+	b.Do("the next ones", chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
+	b.Until(`document.querySelector("#viewer-count").textContent === "Zeph · 4 of 4" && document.querySelector("#viewer-text").textContent === "a chart"`)
+	b.Until(`document.querySelector("#viewer-after").disabled && document.querySelector("#viewer-image").naturalWidth === 640`)
+	b.Shot("22-viewer")
+	b.Do("close", chromedp.KeyEvent(kb.Escape))
+	b.Until(`!document.querySelector("#viewer").open && document.activeElement.classList.contains("photo")`)
 	// The same as files: documents, below each other. Pictures and others are messages of their own.
 	b.give("choose", files, "a.png", "notes.txt")
-	b.do("as files", click("#as-file"))
-	b.until(`document.querySelectorAll("#strip canvas").length === 0 && document.querySelector("#as-file").checked`)
+	b.Do("as files", browsertest.Click("#as-file"))
+	b.Until(`document.querySelectorAll("#strip canvas").length === 0 && document.querySelector("#as-file").checked`)
 	b.write("as files")
-	b.until(`[...document.querySelectorAll("li.mine")].at(-1).querySelectorAll("a.file").length === 2`)
-	b.until(shows(".bot-made", "got notes.txt"))
+	b.Until(`[...document.querySelectorAll("li.mine")].at(-1).querySelectorAll("a.file").length === 2`)
+	b.Until(shows(".bot-made", "got notes.txt"))
 	b.give("choose", files, "a.png", "notes.txt")
 	b.write("mixed")
-	b.until(`[...document.querySelectorAll("li.mine")].at(-1).querySelectorAll("a.file").length === 1 && [...document.querySelectorAll("li.mine")].at(-2).querySelector(".photo")`)
-	b.until(`document.querySelector("#live").textContent.includes("photo. a chart") || document.querySelector("#live").textContent.includes("got notes.txt")`)
+	b.Until(`[...document.querySelectorAll("li.mine")].at(-1).querySelectorAll("a.file").length === 1 && [...document.querySelectorAll("li.mine")].at(-2).querySelector(".photo")`)
+	b.Until(`document.querySelector("#live").textContent.includes("photo. a chart") || document.querySelector("#live").textContent.includes("got notes.txt")`)
 }
 
 // sent: an album of the bot is one message with one caption.
 func (b *tab) sent() {
 	b.write("album")
-	b.until(`document.querySelectorAll("li.bot-made .album.of-2 .photo img").length === 2`)
-	b.until(shows(".bot-made", "two charts"))
-	b.until(`document.querySelector("#live").textContent.includes("album of 2. two charts")`)
-	b.until(`(document.querySelector("#scroll").scrollHeight - document.querySelector("#scroll").scrollTop - document.querySelector("#scroll").clientHeight) < 3`)
-	b.shot("26-bots-album")
+	b.Until(`document.querySelectorAll("li.bot-made .album.of-2 .photo img").length === 2`)
+	b.Until(shows(".bot-made", "two charts"))
+	b.Until(`document.querySelector("#live").textContent.includes("album of 2. two charts")`)
+	b.Until(`(document.querySelector("#scroll").scrollHeight - document.querySelector("#scroll").scrollTop - document.querySelector("#scroll").clientHeight) < 3`)
+	b.Shot("26-bots-album")
 }
 
 // voice: a recording is made, sent and played.
 func (b *tab) voice() {
-	b.do("record", click("#record"))
-	b.until(`document.querySelector("#record").classList.contains("on") && !document.querySelector("#record-time").hidden`)
-	b.do("discard", click("#record-discard"))
-	b.until(`document.querySelector("#record-time").hidden && !document.querySelector("li.mine .player")`)
-	b.do("record", click("#record"))
-	b.until(`document.querySelector("#record-text").textContent === "Recording 0:01"`)
-	b.do("send", click("#record"))
-	b.until(`document.querySelector("li.mine .player .left")?.textContent === "0:01"`)
+	b.Do("record", browsertest.Click("#record"))
+	b.Until(`document.querySelector("#record").classList.contains("on") && !document.querySelector("#record-time").hidden`)
+	b.Do("discard", browsertest.Click("#record-discard"))
+	b.Until(`document.querySelector("#record-time").hidden && !document.querySelector("li.mine .player")`)
+	b.Do("record", browsertest.Click("#record"))
+	b.Until(`document.querySelector("#record-text").textContent === "Recording 0:01"`)
+	b.Do("send", browsertest.Click("#record"))
+	b.Until(`document.querySelector("li.mine .player .left")?.textContent === "0:01"`)
 	// It beeps now and then: the strokes of the waveform differ.
-	b.until(`new Set([...document.querySelectorAll("li.mine .wave i")].map((e) => e.style.height)).size > 1`)
-	b.shot("23-voice")
-	b.do("play", click("li.mine .player .play"))
-	b.until(`document.querySelector("li.mine .player audio").currentTime > 0 && document.querySelector("li.mine .player .left").textContent.includes("/")`)
-	b.until(`document.querySelector("li.mine .player audio").ended`)
-	b.until(`[...document.querySelectorAll("li.mine .wave i")].every((e) => e.classList.contains("played"))`)
-	b.until(`document.querySelector("li.mine .play").getAttribute("aria-label").startsWith("Play")`)
+	b.Until(`new Set([...document.querySelectorAll("li.mine .wave i")].map((e) => e.style.height)).size > 1`)
+	b.Shot("23-voice")
+	b.Do("play", browsertest.Click("li.mine .player .play"))
+	b.Until(`document.querySelector("li.mine .player audio").currentTime > 0 && document.querySelector("li.mine .player .left").textContent.includes("/")`)
+	b.Until(`document.querySelector("li.mine .player audio").ended`)
+	b.Until(`[...document.querySelectorAll("li.mine .wave i")].every((e) => e.classList.contains("played"))`)
+	b.Until(`document.querySelector("li.mine .play").getAttribute("aria-label").startsWith("Play")`)
 }
 
 // quote: what is selected of a message is quoted by the reply; the keys of a message do what its buttons do.
 func (b *tab) quote() {
 	b.write("the first half and the second half")
-	b.until(shows(".bot-made", "echo: the first half and the second half"))
-	b.do("select", chromedp.Evaluate[chromedp.Void](`{ const text = [...document.querySelectorAll("li.bot-made .text")].at(-1).firstChild;
+	b.Until(shows(".bot-made", "echo: the first half and the second half"))
+	b.Do("select", chromedp.Evaluate[chromedp.Void](`{ const text = [...document.querySelectorAll("li.bot-made .text")].at(-1).firstChild;
 		const range = document.createRange(); range.setStart(text, 6); range.setEnd(text, 20); getSelection().removeAllRanges(); getSelection().addRange(range);
 		text.parentNode.closest("li").querySelector('[data-act="reply"]').click(); }`))
-	b.until(`document.querySelector("#strip-text").textContent === "Quote Zeph" + "the first half"`)
+	b.Until(`document.querySelector("#strip-text").textContent === "Quote Zeph" + "the first half"`)
 	b.write("this one")
-	b.until(`[...document.querySelectorAll("li.mine .quote.cited span")].at(-1)?.textContent === "the first half"`)
-	b.until(shows(".bot-made", "echo: this one"))
+	b.Until(`[...document.querySelectorAll("li.mine .quote.cited span")].at(-1)?.textContent === "the first half"`)
+	b.Until(shows(".bot-made", "echo: this one"))
 	last := `[...document.querySelectorAll("li.mine")].at(-1)`
-	b.do("keys", chromedp.Evaluate[chromedp.Void](last+`.tabIndex = 0; `+last+`.focus()`), strike("o", 79))
-	b.until(`document.activeElement.textContent.includes("echo: the first half")`)
-	b.do("edit by key", chromedp.Evaluate[chromedp.Void](last+`.focus()`), strike("e", 69))
-	b.until(`document.querySelector("#text").value === "this one" && document.querySelector("#strip-text").textContent.startsWith("Edit")`)
-	b.do("not", chromedp.KeyEvent(kb.Escape))
-	b.until(`document.querySelector("#text").value === ""`)
+	b.Do("keys", chromedp.Evaluate[chromedp.Void](last+`.tabIndex = 0; `+last+`.focus()`), browsertest.Strike("o", 79))
+	b.Until(`document.activeElement.textContent.includes("echo: the first half")`)
+	b.Do("edit by key", chromedp.Evaluate[chromedp.Void](last+`.focus()`), browsertest.Strike("e", 69))
+	b.Until(`document.querySelector("#text").value === "this one" && document.querySelector("#strip-text").textContent.startsWith("Edit")`)
+	b.Do("not", chromedp.KeyEvent(kb.Escape))
+	b.Until(`document.querySelector("#text").value === ""`)
 }
 
 // alone: an ephemeral message is marked, and another person does not see it.
 func (b *tab) alone() {
 	b.write("@zephbot aside")
-	b.until(`document.querySelector("li.alone .text")?.textContent === "for you alone" && document.querySelector("li.alone .only").textContent.includes("Only you see this")`)
-	b.until(`document.querySelector("#live").textContent.includes("only for you: for you alone")`)
-	b.shot("24-alone")
-	b.until(`document.querySelector("#strip").hidden`)
-	b.do("be Ben", click(`[data-person="1002"]`))
-	b.until(`document.body.dataset.ready === "1002/-1001/7"`)
-	b.until(shows("", "@zephbot aside") + ` && !document.querySelector("li.alone")`)
-	b.do("be Cy", click(`[data-person="1003"]`))
-	b.until(`document.body.dataset.ready === "1003/-1001/7" && document.querySelector("li.alone")`)
+	b.Until(`document.querySelector("li.alone .text")?.textContent === "for you alone" && document.querySelector("li.alone .only").textContent.includes("Only you see this")`)
+	b.Until(`document.querySelector("#live").textContent.includes("only for you: for you alone")`)
+	b.Shot("24-alone")
+	b.Until(`document.querySelector("#strip").hidden`)
+	b.Do("be Ben", browsertest.Click(`[data-person="1002"]`))
+	b.Until(`document.body.dataset.ready === "1002/-1001/7"`)
+	b.Until(shows("", "@zephbot aside") + ` && !document.querySelector("li.alone")`)
+	b.Do("be Cy", browsertest.Click(`[data-person="1003"]`))
+	b.Until(`document.body.dataset.ready === "1003/-1001/7" && document.querySelector("li.alone")`)
 }
 
 // topic: a new one is opened, by the keyboard alone.
 func (b *tab) topic() {
-	b.do("plus", chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-topic="-1001"]').focus()`), chromedp.KeyEvent(kb.Enter))
-	b.until(`document.querySelector("#topic").open && document.activeElement.id === "topic-name"`)
-	if n := eval[int](b, `document.querySelectorAll("li.group").length`); n != 1 {
+	b.Do("plus", chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-topic="-1001"]').focus()`), chromedp.KeyEvent(kb.Enter))
+	b.Until(`document.querySelector("#topic").open && document.activeElement.id === "topic-name"`)
+	if n := browsertest.Eval[int](b.Tab, `document.querySelectorAll("li.group").length`); n != 1 {
 		b.t.Errorf("%d headings of groups with topics, want 1", n)
 	}
-	b.shot("25-topic")
-	b.do("name", chromedp.KeyEvent("Plans"), chromedp.KeyEvent(kb.Enter))
-	b.until(`!document.querySelector("#topic").open && document.querySelector("#chat-title").textContent === "Plans"`)
-	b.until(`document.querySelector("#messages").textContent.includes("opened the topic “Plans”")`)
-	b.do("back to Deploys", click(`[data-chat="-1001/7"]`))
-	b.until(`document.body.dataset.ready === "1003/-1001/7"`)
+	b.Shot("25-topic")
+	b.Do("name", chromedp.KeyEvent("Plans"), chromedp.KeyEvent(kb.Enter))
+	b.Until(`!document.querySelector("#topic").open && document.querySelector("#chat-title").textContent === "Plans"`)
+	b.Until(`document.querySelector("#messages").textContent.includes("opened the topic “Plans”")`)
+	b.Do("back to Deploys", browsertest.Click(`[data-chat="-1001/7"]`))
+	b.Until(`document.body.dataset.ready === "1003/-1001/7"`)
 }

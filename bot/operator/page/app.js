@@ -11,11 +11,15 @@ export const state = { me: null, panel: '', query: {} };
 
 let timer = 0;
 let asked = 0;
+let shown = ''; // what the open panel shows
 
-// signedOut shows how to sign in, and forgets what was shown.
+// signedOut shows how to sign in, and forgets what was shown. What is still under way is no longer wanted: its answer
+// would open the page again, or replace the text.
 function signedOut(text) {
   clearTimeout(timer);
-  state.me = null;
+  asked++;
+  Object.assign(state, { me: null, panel: '', query: {} });
+  shown = '';
   closeInspector();
   $('content').replaceChildren();
   $('panes').hidden = true;
@@ -60,8 +64,6 @@ export async function refresh() {
   }
   if (number === asked) timer = setTimeout(refresh, panels[state.panel].every || EVERY);
 }
-
-let shown = '';
 
 function show(panel, data) {
   const version = state.panel + JSON.stringify(data);
