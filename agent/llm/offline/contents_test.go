@@ -62,7 +62,7 @@ func TestResultsReadLikeWords(t *testing.T) {
 		result map[string]string
 		want   []string
 	}{
-		{"what files are here?", map[string]string{"list_directory": framed("names_of_files", "[dir]  logs\n[file] a_b.txt\n[file] c.txt\n… and 2 more entries: use find_path with a pattern")}, []string{"There are 2 files and 1 folder here:\n- `a_b.txt`\n- `c.txt`\n- `logs/`\n- … and 2 more"}},
+		{"what files are here?", map[string]string{"list_directory": framed("names_of_files", "[dir]  .tmp\n[dir]  logs\n[file] a_b.txt\n[file] c.txt\n… and 2 more entries: use find_path with a pattern")}, []string{"There are 2 files and 1 folder here:\n- `a_b.txt`\n- `c.txt`\n- `logs/`\n- … and 2 more"}},
 		{"what files are in logs?", map[string]string{"list_directory": "Empty directory: logs"}, []string{"There is nothing in `logs` yet."}},
 		{"read a.go", map[string]string{"read": framed("file:a.go", "   1\tpackage a\n   2\t\n  10\tvar x = 1")}, []string{"`a.go` says:\n```go\npackage a\n\nvar x = 1\n```"}},
 		{"read a.txt", map[string]string{"read": "   1\tone\n[more lines follow: go on with offset 1]"}, []string{"`a.txt` is long. It begins:\n```\none\n```"}},

@@ -219,25 +219,26 @@ func languageOf(name string) string {
 	return kinds[strings.ToLower(path.Ext(name))]
 }
 
+// temporaryFolder is where commands have their temporary files; nobody put it there.
+const temporaryFolder = ".tmp"
+
 // describeListing says what is in a folder, as a person would.
 func describeListing(folder, text string) string {
 	where := "here"
 	if folder != "." {
 		where = "in " + inlineCode(folder)
 	}
-	if strings.HasPrefix(text, "Empty directory") || text == "" {
-		return "There is nothing " + where + " yet."
-	}
 	var folders, files, rest []string
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		label, name, labelled := strings.Cut(line, "]")
 		switch name = strings.TrimSpace(name); {
+		case line == "" || strings.HasPrefix(line, "Empty directory") || name == temporaryFolder:
 		case labelled && label == "[dir":
 			folders = append(folders, inlineCode(name+"/"))
 		case labelled && (label == "[file" || label == "[symlink" || label == "[other"):
 			files = append(files, inlineCode(name))
-		case line != "":
+		default:
 			rest = append(rest, line)
 		}
 	}
@@ -248,11 +249,14 @@ func describeListing(folder, text string) string {
 	if len(folders) > 0 {
 		counts = append(counts, countOf(len(folders), "folder"))
 	}
-	if len(counts) == 0 {
+	switch {
+	case len(counts) == 0 && len(rest) > 0:
 		return titledBlock("This is "+where+":", "", "", text)
+	case len(counts) == 0:
+		return "There is nothing " + where + " yet."
 	}
 	are := "are"
-	if len(files)+len(folders) == 1 {
+	if len(files) == 1 || len(files) == 0 && len(folders) == 1 {
 		are = "is"
 	}
 	title := fmt.Sprintf("There %s %s %s:\n- ", are, strings.Join(counts, " and "), where)

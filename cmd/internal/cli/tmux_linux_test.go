@@ -131,7 +131,7 @@ func TestTerminalTalk(t *testing.T) {
 	p.gone("to both")
 	p.text("what files are here?")
 	p.keys("Enter")
-	p.await("This is in", 1)
+	p.await("There ", 1)
 	p.keys("Up")
 	p.await("> what files are here?", 2)
 	p.do("resize-window", "-x", "40", "-y", "15")
