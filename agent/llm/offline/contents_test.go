@@ -104,6 +104,7 @@ func TestCannotOpen(t *testing.T) {
 	t.Parallel()
 	got := answer(t, ask("[attached: a voice message, 3.0 kB: 3 s; nothing is set up to write down speech; I cannot open it]"))
 	want(t, got, "You could write this: *what files are here?* or *delete the temp files*.")
+	want(t, answer(t, ask("what is in the picture?")), "There is no picture with your message")
 	got = answer(t, ask("[attached: a sticker; I cannot open it]"))
 	want(t, got, "I can do nothing with that. Try *what files are here?*")
 	if strings.Contains(got, "\n") {

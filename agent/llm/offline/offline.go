@@ -126,6 +126,9 @@ func nextStep(ctx context.Context, req *llm.Request) (string, []llm.ToolUse) {
 		if told := describeContents(ctx, req, message, documents); told != "" {
 			return told, nil
 		}
+		if pictureRE().MatchString(text) {
+			return "There is no picture with your message: send one with these words.", nil
+		}
 		stages = planStages(text)
 	}
 	switch scheduled := scheduledRE().MatchString(message.Text); {
@@ -226,6 +229,9 @@ func stageResults(stages [][]wish, messages []llm.Message) map[wishPlace]*llm.To
 var aboutRE = lazyExpression(`(?i)^(?:@\w+[,:]?\s*)?(?:please\s+|can you\s+|could you\s+)?` +
 	`(?:|what\b[^\n]*|(?:read|count|show|see|open|describe|analy[sz]e|check|sum|summari[sz]e|explain|look)\b[^\n]*|` +
 	`how (?:many|big|large)\b[^\n]*)$`)
+
+// pictureRE matches questions about a picture.
+var pictureRE = lazyExpression(`(?i)^what(?:'s| is| do you see)\s+(?:in|on)\s+(?:this|the|my)\s+(?:picture|photo|image)[?.!]*$`)
 
 // recordingRE matches the program's words for what somebody has spoken.
 var recordingRE = lazyExpression(`(?i)voice|audio|recording`)

@@ -46,7 +46,9 @@ var (
 		object + `$`)
 	searchRE = lazyExpression(`(?is)^(?:search|grep|look)\s+(?:for\s+)?(.+?)(?:\s+in\s+(?:the\s+|all\s+|` +
 		`my\s+)*(files?|code|folder|` + object + `))?$`)
-	countRE = lazyExpression(`(?i)^(?:count|sum(?:\s+up)?|add\s+up|how\s+many)\s+(?:the\s+)?` +
+	hereRE  = lazyExpression(`(?i)^(?:list|ls|how many files are (?:here|there))[?.!]*$`)
+	clockRE = lazyExpression(`(?i)^what(?:'s| is)?\s+(?:the\s+)?(?:time|date|day)(?:\s+is\s+it)?(?:\s+(?:now|today))?[?.!]*$`)
+	countRE = lazyExpression(`(?i)^(?:count|sum(?:\s+up)?|add\s+up|summari[sz]e|how\s+many)\s+(?:the\s+)?` +
 		`(?:(?:rows?|lines?|words?|columns?|numbers?|entries)\s+)?(?:(?:are|does)\s+)?(?:there\s+)?(?:(?:in|of)\s+)?` +
 		`(?:the\s+)?(?:file\s+)?(?:"([^"]+)"|([^\s"]+\.\w+))(?:\s+ha(?:s|ve))?[?.!]*$`)
 	findRE = lazyExpression(`(?i)^find\s+(?:all\s+)?(?:the\s+)?(?:files?\s+)?(?:named\s+|called\s+|matching\s+)?` +
@@ -171,6 +173,12 @@ func readClause(clause, verb string) (stage []wish, newVerb string) {
 }
 
 func listRule(s string) []wish {
+	if hereRE().MatchString(s) {
+		return []wish{listFiles(".")}
+	}
+	if clockRE().MatchString(s) {
+		return []wish{runShell("date")}
+	}
 	if m := whatInRE().FindStringSubmatch(s); m != nil {
 		path := bareName(m[1])
 		if m[2] == "" && strings.Contains(strings.TrimLeft(path, "./"), ".") {

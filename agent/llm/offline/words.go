@@ -21,7 +21,7 @@ var (
 	thanksRE   = lazyExpression(`(?i)^(?:thanks|thank you|thx|great|ok|okay|cool)\b[\s\w,]{0,20}[!.]*$`)
 	reminderRE = lazyExpression(`(?s)^Reminder: (.+)$`)
 	longRE     = lazyExpression(`(?i)\blong answer\b`)
-	digestRE   = lazyExpression(`(?i)^(?:summari[sz]e|recap)\b`)
+	digestRE   = lazyExpression(`(?i)^(?:summari[sz]e|recap)\b(?:\s+(?:this|our|the))?(?:\s+(?:conversation|chat|talk))?[.!?]*$`)
 )
 
 // smallTalk answers messages that need no tool.
