@@ -18,6 +18,7 @@ const (
 	FromACP      Source = "acp"      // a Message, from an editor
 	FromEdit     Source = "edited"   // a Message: how an edited one reads now
 	FromAgain    Source = "again"    // a Message: one that is answered once more
+	FromStranger Source = "stranger" // a Message: what somebody wrote before they were admitted
 	FromSchedule Source = "schedule" // a Message: the text of a task that is due, of its owner
 )
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -59,6 +60,9 @@ type Options struct {
 	// none. Record writes down what Line has made facts of, once they are stored.
 	Line   func(Event) []bot.Fact
 	Record func(ctx context.Context)
+	// Allowance returns the fact that sets a limit of a person by id, or of a chat ("chat"), in the name of an admin; ok
+	// is false if it is none. nil = there are no limits.
+	Allowance func(place bot.Place, who, what, limit, by, name string, at time.Time) (f bot.Fact, ok bool)
 	// Living returns which processes run now, for the codes that they have made; nil = all do. It reads the store: what
 	// this process remembers may not have one yet that has just started, and shown a code.
 	Living func(ctx context.Context) (func(owner string) bool, error)
@@ -77,6 +81,9 @@ type Guard struct {
 	words texts.Words
 	now   func() time.Time
 	known atomic.Pointer[map[string]Entry] // people who were admitted in the chat, as Follow has read them
+
+	seenLock sync.Mutex                            // held by whoever replaces seen
+	seen     atomic.Pointer[map[string]seenPerson] // by id
 }
 
 // New returns a Guard. Follow reads who was admitted in the chat.
@@ -105,7 +112,13 @@ func (g *Guard) admitMember(ctx context.Context, msg *bot.Message) (turn.Verdict
 		return turn.Verdict{}, err
 	}
 	if !admitted {
-		return g.refuseGroup(ctx, msg)
+		role, err := g.invitedToGroup(ctx, msg)
+		if err != nil {
+			return turn.Verdict{}, err
+		}
+		if role == "" {
+			return g.refuseGroup(ctx, msg)
+		}
 	}
 	if msg.Kind == bot.Member {
 		return turn.Verdict{OK: true}, nil
@@ -128,10 +141,39 @@ func (g *Guard) admitMember(ctx context.Context, msg *bot.Message) (turn.Verdict
 			return v, err
 		}
 	}
+	used, gone, err := g.redeemInvitation(ctx, msg, role)
+	switch {
+	case err != nil:
+		return turn.Verdict{}, err
+	case used:
+		if role, err = g.roleOf(ctx, msg); err != nil {
+			return turn.Verdict{}, err
+		}
+	case gone && !msg.Place.Group:
+		return g.refuseInvitation(msg), nil
+	}
 	if role == "" {
 		return g.refuseStranger(ctx, msg)
 	}
+	g.noteName(ctx, msg)
 	return turn.Verdict{OK: true, Admin: role == Admin, Allowed: g.toolsOf(role)}, nil
+}
+
+// invitedToGroup admits a group that is not admitted by the invitation that the bot was added with, and returns the role
+// of the person who did that; "" = there is none.
+func (g *Guard) invitedToGroup(ctx context.Context, msg *bot.Message) (Role, error) {
+	if msg.Command != "start" || msg.Kind != bot.Text {
+		return "", nil
+	}
+	role, err := g.roleOf(ctx, msg)
+	if err != nil {
+		return "", err
+	}
+	used, _, err := g.redeemInvitation(ctx, msg, role)
+	if err != nil || !used {
+		return "", err
+	}
+	return g.roleOf(ctx, msg)
 }
 
 // toolsOf says which tools a role has; nil = all.
@@ -367,12 +409,12 @@ func (g *Guard) configuredRights(place bot.Place) approval.Rights {
 	return r
 }
 
-// Admins names the admins, for refusals: by the name that they had when they were admitted, else by id.
+// Admins names the admins, for refusals: by the name that they had when they last wrote, else by id.
 func (g *Guard) Admins() []string {
 	names := g.Operators()
 	for i, id := range names {
-		if e, ok := g.rememberedEntry(id); ok && e.Name != "" {
-			names[i] = texts.Named(e.Name)
+		if name := g.nameOf(id); name != "" {
+			names[i] = texts.Named(name)
 		}
 	}
 	return names

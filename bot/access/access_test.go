@@ -57,7 +57,7 @@ func TestAdmit(t *testing.T) {
 		{"admin in another group", users, from("7", "", "-999", bot.Text), turn.Verdict{Reason: "group not in telegram.allowed_chats"}, ""},
 		{"stranger", users, from("9", "", "", bot.Text), turn.Verdict{Once: "stranger/telegram:9", Reason: "person not in telegram.allowed_users"}, stranger},
 		{"stranger in a group", users, from("9", "", "-100", bot.Text), turn.Verdict{Reason: "person not in telegram.allowed_users"}, ""},
-		{"press of a stranger", users, from("9", "", "-100", bot.Press), turn.Verdict{Reason: "person not in telegram.allowed_users"}, stranger},
+		{"press of a stranger", users, from("9", "", "-100", bot.Press), turn.Verdict{Reason: "person not in telegram.allowed_users"}, "I only talk to people on my list."},
 		{"an id that reads like a listed name", users, from("@Ann", "", "", bot.Text), turn.Verdict{Once: "stranger/telegram:@Ann", Reason: "person not in telegram.allowed_users"}, "I only talk"},
 		{"somebody whose name is an id", users, from("9", "42", "", bot.Text), turn.Verdict{Once: "stranger/telegram:9", Reason: "person not in telegram.allowed_users"}, stranger},
 		{"a star as name", users, from("9", "*", "", bot.Text), turn.Verdict{Once: "stranger/telegram:9", Reason: "person not in telegram.allowed_users"}, stranger},

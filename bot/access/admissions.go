@@ -26,13 +26,14 @@ type Lanes interface {
 
 // Admissions answers /people, /admit and /remove, and the buttons that admins get. It is safe for concurrent use.
 type Admissions struct {
-	guard *Guard
-	lanes Lanes
+	guard    *Guard
+	lanes    Lanes
+	username string
 }
 
-// NewAdmissions returns Admissions over a Guard.
-func NewAdmissions(guard *Guard, lanes Lanes) *Admissions {
-	return &Admissions{guard: guard, lanes: lanes}
+// NewAdmissions returns Admissions over a Guard, of the bot with a username, for links.
+func NewAdmissions(guard *Guard, lanes Lanes, username string) *Admissions {
+	return &Admissions{guard: guard, lanes: lanes, username: username}
 }
 
 // Feature returns the commands about who may talk to the bot; d is nil where nobody is admitted in the chat. follow
@@ -44,6 +45,7 @@ func (d *Admissions) Feature(words texts.Words, follow func(ctx context.Context)
 		Commands: []feature.Command{
 			{Name: "people", Audience: feature.Admins, Private: true, Run: d.People, OffText: words.PeopleOff},
 			{Name: "admit", Audience: feature.Admins, Private: true, Run: d.Admit, OffText: words.PeopleOff},
+			{Name: "invite", Audience: feature.Admins, Private: true, Run: d.Invite, OffText: words.PeopleOff},
 			{Name: "remove", Audience: feature.Admins, Private: true, Run: d.Remove, OffText: words.PeopleOff},
 		},
 		Buttons: []feature.Button{{Prefix: Prefix, Presser: d}},
@@ -112,7 +114,8 @@ func (d *Admissions) replyWithEffect(call *turn.Call, work func() (done, error))
 	e.Change.Send = append(e.Change.Send, out.effect.Change.Send...)
 	e.Change.Facts = out.effect.Change.Facts
 	e.Change.Lanes = out.effect.Change.Lanes
-	e.Stop = out.effect.Stop
+	e.Change.Arrive = out.effect.Change.Arrive
+	e.Stop, e.Wake = out.effect.Stop, out.effect.Wake
 	e.Then = out.effect.Then
 	return e, nil
 }
@@ -137,6 +140,9 @@ func (d *Admissions) admitPerson(ctx context.Context, msg *bot.Message, id strin
 	if err != nil {
 		return done{}, err
 	}
+	if before.Role == Blocked { // they are admitted like a stranger
+		known = false
+	}
 	if known && before.Role == role {
 		return done{text: w.AdmittedAlready(language, displayedPerson(before))}, nil
 	}
@@ -159,16 +165,80 @@ func (d *Admissions) admitPerson(ctx context.Context, msg *bot.Message, id strin
 	if fewer != nil {
 		out.effect.Change.Facts = append(out.effect.Change.Facts, *fewer)
 	}
+	if err != nil {
+		return done{}, err
+	}
+	if out.effect.Wake, err = g.releaseSaid(ctx, msg.Place, id, false, &out.effect.Change); err != nil {
+		return done{}, err
+	}
 	out.text = w.Admitted(language, displayedPerson(e))
-	if err == nil && s != nil && !known && g.opts.Private != nil { // a bot cannot begin a chat
+	if s != nil && !known && g.opts.Private != nil { // a bot cannot begin a chat
 		to := g.opts.Private(id)
 		out.effect.Change.Send = []bot.Row{{
 			Session: to.SessionKey(""),
 			Place:   to,
 			Purpose: bot.Reply,
-			Content: bot.Content{Text: w.YouAreAdmitted(s.Language), Language: s.Language},
+			Content: bot.Content{
+				Text:     w.YouAreAdmitted(s.Language, len(out.effect.Change.Arrive) > 0),
+				Language: s.Language,
+			},
 		}}
 	}
+	return out, nil
+}
+
+// refusePerson declines what a stranger asks for, or blocks them. What they have written is not kept any longer.
+func (d *Admissions) refusePerson(ctx context.Context, msg *bot.Message, id string, block bool) (done, error) {
+	g, w, language := d.guard, d.guard.words.At(msg.Place), msg.Language
+	configured, key, err := g.configuredRole(ctx, id)
+	if err != nil {
+		return done{}, err
+	}
+	if configured != "" {
+		return done{text: w.PersonConfigured(language, id, string(configured), key)}, nil
+	}
+	before, known, err := g.personEntry(ctx, msg.Place, id)
+	if err != nil {
+		return done{}, err
+	}
+	if known && before.Role != Blocked { // another admin was quicker
+		return done{text: w.AdmittedAlready(language, displayedPerson(before))}, nil
+	}
+	s, err := d.strangerOf(ctx, msg.Place, id)
+	if err != nil {
+		return done{}, err
+	}
+	e := Entry{ID: id, Role: Blocked, Name: before.Name, By: msg.Caller, ByName: msg.Name, At: g.now().UTC()}
+	if s != nil {
+		e.Name = s.Name
+	}
+	var out done
+	switch {
+	case block:
+		if out, err = d.storeEntry(msg, "block", e); err != nil {
+			return done{}, err
+		}
+		out.text = w.Blocked(language, displayedPerson(e))
+	case known:
+		return done{text: w.Blocked(language, displayedPerson(before))}, nil
+	default:
+		out = done{changed: true, text: w.Declined(language, displayedPerson(e))}
+		if s == nil || s.Declined {
+			break
+		}
+		s.Declined = true
+		f, err := s.fact(msg.Place, id)
+		if err != nil {
+			return done{}, err
+		}
+		out.effect.Change.Facts = append(out.effect.Change.Facts, f)
+		to := g.opts.Private(id)
+		out.effect.Change.Send = []bot.Row{{
+			Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: "declined/" + personKey(msg.Place, id),
+			Content: bot.Content{Text: w.YouAreDeclined(s.Language), Language: s.Language},
+		}}
+	}
+	_, err = g.releaseSaid(ctx, msg.Place, id, true, &out.effect.Change)
 	return out, err
 }
 
@@ -268,6 +338,12 @@ func (d *Admissions) removeEntry(ctx context.Context, msg *bot.Message, id strin
 	}
 	if fewer != nil {
 		out.effect.Change.Facts = append(out.effect.Change.Facts, *fewer)
+	}
+	if !group {
+		out.effect.Change.Facts = append(out.effect.Change.Facts, bot.Fact{
+			Bucket: seenBucket,
+			Key:    personKey(msg.Place, id),
+		})
 	}
 	out.text = w.Removed(language, displayedPerson(e), role == "")
 	if role != "" { // the configured role remains

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
@@ -29,8 +30,10 @@ const (
 
 // The buttons below what admins are told: PREFIX:VERB:ID.
 const (
-	pressAdmit = "a"
-	pressGroup = "g"
+	pressAdmit   = "a"
+	pressDecline = "d"
+	pressBlock   = "b"
+	pressGroup   = "g"
 )
 
 // stranger is somebody, or a group, that admins were told of.
@@ -39,6 +42,19 @@ type stranger struct {
 	Username string    `json:"username,omitempty"`
 	Language string    `json:"language,omitempty"`
 	At       time.Time `json:"at"`
+	Declined bool      `json:"declined,omitempty"` // admins are not asked again while it is kept
+	said     string    // for the admins
+}
+
+// fact returns a stranger as it is stored.
+func (s *stranger) fact(place bot.Place, id string) (bot.Fact, error) {
+	value, err := json.Marshal(s)
+	if err != nil {
+		return bot.Fact{}, fmt.Errorf("stranger: %w", err)
+	}
+	return bot.Fact{
+		Bucket: strangerBucket, Key: personKey(place, id), Value: string(value), Expires: s.At.Add(strangerFor),
+	}, nil
 }
 
 // refuseStranger refuses a person who is not admitted. In private they are told so, and the admins may admit them.
@@ -47,14 +63,60 @@ func (g *Guard) refuseStranger(ctx context.Context, msg *bot.Message) (turn.Verd
 	var err error
 	switch {
 	case msg.Kind == bot.Press:
-		v.Reply = g.words.Stranger(msg.Language, msg.Person)
+		v.Reply = g.words.StrangerRefused(msg.Language)
 	case !msg.Place.Group:
-		v.Reply, v.Once = g.words.Stranger(msg.Language, msg.Person), "stranger/"+msg.Caller
-		s := stranger{Name: msg.Name, Username: msg.Username, Language: msg.Language}
-		v.Change, err = g.tellAdmins(ctx, msg.Place, msg.Person, s, pressAdmit)
+		err = g.askForStranger(ctx, msg, &v)
 	}
 	return v, err
 }
+
+// askForStranger adds to the refusal of a person in private that admins are asked to admit them, and keeps what they have
+// written until then. Whoever is blocked is not answered.
+func (g *Guard) askForStranger(ctx context.Context, msg *bot.Message, v *turn.Verdict) error {
+	e, known, err := g.personEntry(ctx, msg.Place, msg.Person)
+	if err != nil {
+		return err
+	}
+	e.ID = msg.Person
+	if known && e.Role == Blocked {
+		v.Reason = "blocked by an admin"
+		return nil
+	}
+	v.Once = "stranger/" + msg.Caller
+	s := stranger{Name: msg.Name, Username: msg.Username, Language: msg.Language, said: msg.Text}
+	var asked asking
+	if v.Change, asked, err = g.tellAdmins(ctx, msg.Place, msg.Person, s, pressAdmit); err != nil {
+		return err
+	}
+	switch asked {
+	case nobodyToAsk:
+		v.Reply = g.words.Stranger(msg.Language, msg.Person)
+	case notAsked:
+		v.Reply = g.words.StrangerRefused(msg.Language)
+	case adminsAsked:
+		v.Reply = g.words.StrangerAsked(msg.Language, g.adminNames())
+		said, err := g.keepSaid(ctx, msg)
+		if err != nil {
+			return err
+		}
+		if said != nil && !known { // refused once they are admitted: nobody would look at it then
+			nothing := ""
+			admitted := e.key(msg.Place)
+			admitted.Was = &nothing
+			v.Change.Facts = append(v.Change.Facts, *said, admitted)
+		}
+	}
+	return nil
+}
+
+// asking is whether admins are asked about a stranger.
+type asking int
+
+const (
+	notAsked    asking = iota // they have declined, or were told of too many today
+	nobodyToAsk               // there is no admin
+	adminsAsked               // now, or within strangerOnce
+)
 
 // refuseGroup refuses whatever comes from a group that is not admitted. The group is told so when the bot joins it; the
 // admins may admit the group once somebody in it wants something.
@@ -65,35 +127,42 @@ func (g *Guard) refuseGroup(ctx context.Context, msg *bot.Message) (turn.Verdict
 	case msg.Kind == bot.Member:
 		v.Reply, v.Once = g.words.Unlisted(msg.Language, msg.Place.Chat), "unlisted/"+msg.Place.ChatKey()
 	case msg.Kind == bot.Text && msg.Addressed && msg.Place.Ordinary():
-		v.Change, err = g.tellAdmins(ctx, msg.Place, msg.Place.Chat, stranger{Name: msg.Title}, pressGroup)
+		v.Change, _, err = g.tellAdmins(ctx, msg.Place, msg.Place.Chat, stranger{Name: msg.Title}, pressGroup)
 	}
 	return v, err
 }
 
-// tellAdmins has the admins told of a person or group that is not admitted: who it is and nothing of what they wrote,
-// once in strangerOnce, and of no more than MostStrangers in that time. The Change is refused with ErrConflict if they
-// were told of somebody else meanwhile.
+// tellAdmins has the admins told of a person or group that is not admitted: who it is and their first words, once in
+// strangerOnce, and of no more than MostStrangers in that time. The Change is refused with ErrConflict if they were told
+// of somebody else meanwhile.
 func (g *Guard) tellAdmins(
 	ctx context.Context, place bot.Place, id string, s stranger, verb string,
-) (bot.Change, error) {
+) (bot.Change, asking, error) {
 	if g.opts.Private == nil {
-		return bot.Change{}, nil
+		return bot.Change{}, nobodyToAsk, nil
+	}
+	admins, err := g.allAdmins(ctx, place)
+	if err != nil || len(admins) == 0 {
+		return bot.Change{}, nobodyToAsk, err
 	}
 	now := g.now()
 	key, all := personKey(place, id), personKey(place, "")
 	told, err := g.store.Fact(ctx, toldBucket, all, now) // before the list that is computed with
 	if err != nil {
-		return bot.Change{}, fmt.Errorf("read of whom admins were told last: %w", err)
+		return bot.Change{}, notAsked, fmt.Errorf("read of whom admins were told last: %w", err)
 	}
 	before, err := g.listStrangers(ctx, key)
 	if err != nil {
-		return bot.Change{}, err
+		return bot.Change{}, notAsked, err
 	}
-	if last, is := before[key]; is && now.Sub(last.At) < strangerOnce {
-		return bot.Change{}, nil
+	switch last, is := before[key]; {
+	case is && last.Declined:
+		return bot.Change{}, notAsked, nil
+	case is && now.Sub(last.At) < strangerOnce:
+		return bot.Change{}, adminsAsked, nil
 	}
 	if before, err = g.listStrangers(ctx, all); err != nil {
-		return bot.Change{}, err
+		return bot.Change{}, notAsked, err
 	}
 	today := 0
 	for _, other := range before {
@@ -102,37 +171,61 @@ func (g *Guard) tellAdmins(
 		}
 	}
 	if today >= MostStrangers {
-		return bot.Change{}, nil
-	}
-	admins, err := g.allAdmins(ctx, place)
-	if err != nil || len(admins) == 0 {
-		return bot.Change{}, err
+		return bot.Change{}, notAsked, nil
 	}
 	s.At = now.UTC()
-	value, err := json.Marshal(s)
+	asks, err := s.fact(place, id)
 	if err != nil {
-		return bot.Change{}, fmt.Errorf("stranger: %w", err)
+		return bot.Change{}, notAsked, err
 	}
 	this := rand.Text()
 	change := bot.Change{Facts: []bot.Fact{
-		{Bucket: strangerBucket, Key: key, Value: string(value), Expires: now.Add(strangerFor)},
+		asks,
 		{Bucket: toldBucket, Key: all, Value: this, Expires: now.Add(strangerFor), Was: &told},
 	}}
-	text, label := g.words.StrangerAsks("", s.Name, s.Username, id), g.words.AdmitButton("")
-	if verb == pressGroup {
-		text, label = g.words.GroupAsks("", s.Name, id), g.words.AdmitGroupButton("")
-	}
 	for _, admin := range admins {
 		to := g.opts.Private(admin)
+		content := g.strangerCard(g.seenPerson(admin).Language, id, s)
+		if verb == pressGroup {
+			content = g.groupCard(g.seenPerson(admin).Language, id, s)
+		}
 		change.Send = append(change.Send, bot.Row{
 			Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: fmt.Sprintf("asks/%s/%s", this, admin),
-			Content: bot.Content{
-				Text: text, Entities: render.Inert(text),
-				Buttons: [][]bot.Button{{{Label: label, Data: Prefix + ":" + verb + ":" + id, Style: "success"}}},
-			},
+			Content: content,
 		})
 	}
-	return change, nil
+	return change, adminsAsked, nil
+}
+
+// strangerCard asks an admin about a person. What the person has chosen, name and words, is a quotation, so that it
+// cannot pass for something that the bot says.
+func (g *Guard) strangerCard(language, id string, s stranger) bot.Content {
+	head, who, said, foot := g.words.StrangerAsks(language, s.Name, s.Username, s.said, id)
+	head += "\n"
+	chosen := who
+	if said != "" {
+		chosen += "\n" + said
+	}
+	content := bot.Content{Language: language, Text: head + chosen + "\n" + foot}
+	quote := render.Entity{Type: "blockquote", Offset: render.Length(head), Length: render.Length(chosen)}
+	content.Entities = append([]render.Entity{quote}, render.Inert(content.Text)...)
+	slices.SortStableFunc(content.Entities, func(a, b render.Entity) int { return a.Offset - b.Offset })
+	button := func(label, verb, style string) bot.Button {
+		return bot.Button{Label: label, Data: Prefix + ":" + verb + ":" + id, Style: style}
+	}
+	admit, decline, block := g.words.StrangerButtons(language)
+	content.Buttons = [][]bot.Button{{
+		button(admit, pressAdmit, "success"), button(decline, pressDecline, ""), button(block, pressBlock, "danger"),
+	}}
+	return content
+}
+
+// groupCard asks an admin about a group.
+func (g *Guard) groupCard(language, id string, s stranger) bot.Content {
+	text := g.words.GroupAsks(language, s.Name, id)
+	return bot.Content{Text: text, Language: language, Entities: render.Inert(text), Buttons: [][]bot.Button{{{
+		Label: g.words.AdmitGroupButton(language), Data: Prefix + ":" + pressGroup + ":" + id, Style: "success",
+	}}}}
 }
 
 // listStrangers lists whom admins were told of, by key.

@@ -16,6 +16,27 @@ func Buckets() []bot.BucketRule {
 			Found:  "key `CHANNEL/BOT/ID`",
 		},
 		{
+			Bucket: saidBucket,
+			About: "what a person wrote before they were admitted, to be answered then: at most five messages; " +
+				"kept for seven days",
+			Found: "key begins with `CHANNEL/BOT/ID/`",
+		},
+		{
+			Bucket: invitationBucket,
+			About:  "an invitation: role, uses that are left, who made it; kept until it is used up or for at most 30 days",
+			Found:  "the admin is in the value (`by`, `by_name`)",
+		},
+		{
+			Bucket: invitedBucket,
+			About:  "who has used an invitation; kept for as long as it lasts",
+			Found:  "key begins with `CHANNEL/BOT/ID/`",
+		},
+		{
+			Bucket: seenBucket,
+			About:  "what a person is called who is admitted, and the language of their client",
+			Found:  "key `CHANNEL/BOT/ID`",
+		},
+		{
 			Bucket: bucket,
 			About:  "which person a configured @name belongs to",
 			Found:  "value: the person's id",

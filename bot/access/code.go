@@ -46,6 +46,11 @@ func IsCode(word string) bool { return codeForm.MatchString(word) }
 // Link returns the link by which a person sends a code to the bot of a username.
 func Link(username, code string) string { return "https://t.me/" + username + "?start=" + code }
 
+// GroupLink returns the link by which a person adds the bot to a group and sends a code there.
+func GroupLink(username, code string) string {
+	return "https://t.me/" + username + "?startgroup=" + code
+}
+
 // Redeems reports whether a text is the command that redeems a code, as a link to the bot or a person writes it.
 func Redeems(text, code string) bool {
 	word, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
@@ -223,13 +228,30 @@ func (g *Guard) auditLine(e Event) []bot.Fact {
 	return g.opts.Line(e)
 }
 
-// Welcome returns what a person is told who has followed a link with a code that made them what they are; "" = the word
-// of /start is no such code. An admin of the configuration has followed the link of setup, which has stored nothing.
+// Welcome returns what a person is told who has followed a link with a code that made them what they are, or that they do
+// not need; "" = the word of /start is no such code. An admin of the configuration has followed the link of setup, which has stored nothing.
 func (g *Guard) Welcome(ctx context.Context, call *turn.Call) (string, error) {
 	msg := call.Message
 	code := strings.TrimSpace(msg.Args)
-	if msg.Place.Group {
+	used, err := g.invitedBy(ctx, msg, code)
+	switch {
+	case err != nil:
+		return "", err
+	case used == usedForGroup:
+		return g.words.InvitedGroup(msg.Language), nil
+	case used != "":
+		return g.words.YouAreAdmitted(msg.Language, false), nil
+	case msg.Place.Group:
 		return "", nil
+	}
+	i, _, err := g.readInvitation(ctx, msg.Place, CodeHash(code))
+	switch {
+	case err != nil:
+		return "", err
+	case i != nil && i.Group:
+		return g.words.InvitationForGroup(msg.Language), nil
+	case i != nil:
+		return g.words.InvitationUnneeded(msg.Language), nil
 	}
 	by, err := g.store.Fact(ctx, usedBucket, personKey(msg.Place, CodeHash(code)), g.now())
 	if err != nil {

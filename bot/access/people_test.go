@@ -50,7 +50,7 @@ func newHouse(t *testing.T, o access.Options) *house {
 // another is a second process on the same store, which becomes the one that is asked.
 func (h *house) another() {
 	h.guard = access.New(h.opts, h.store, texts.Words{}, func() time.Time { return h.now })
-	h.desk = access.NewAdmissions(h.guard, h.store)
+	h.desk = access.NewAdmissions(h.guard, h.store, "zephbot")
 	if err := h.guard.Follow(h.t.Context()); err != nil {
 		h.t.Fatal(err)
 	}
@@ -162,9 +162,9 @@ func TestFirstAdmin(t *testing.T) {
 	if v := h.says("42", "hi", ""); !v.Admin || v.Allowed != nil {
 		t.Errorf("the admin writes: %+v", v)
 	}
-	want(t, "used", h.says("8", "/start "+code, "").Reply, "I only talk to people on my list.")
+	want(t, "used", h.says("8", "/start "+code, "").Reply, "This link is not valid any more")
 	h.now = h.now.Add(61 * time.Minute)
-	want(t, "an hour later", h.says("9", "/start "+code, "").Reply, "I only talk to people on my list.")
+	want(t, "an hour later", h.says("9", "/start "+code, "").Reply, "This link is not valid any more")
 	h.another()
 	if v := h.says("42", "hi", ""); !v.Admin {
 		t.Errorf("after a restart: %+v", v)
@@ -196,7 +196,7 @@ func TestShownCode(t *testing.T) {
 	if v := h.says("7", "/start "+strings.ToLower(early), ""); !v.OK || !v.Admin {
 		t.Fatalf("the code that was shown before: %+v", v)
 	}
-	want(t, "used", h.says("8", "/start "+early, "").Reply, "I only talk to people on my list.")
+	want(t, "used", h.says("8", "/start "+early, "").Reply, "This link is not valid any more")
 	if facts, err := h.store.FactsOf(t.Context(), "first_admin", "", h.now); err != nil || len(facts) != 0 {
 		t.Errorf("codes are left: %+v, %v", facts, err)
 	}
@@ -230,7 +230,7 @@ func TestCodesEnd(t *testing.T) {
 	if v := h.says("7", "/start "+other, ""); !v.Admin {
 		t.Errorf("the other process's code: %+v", v)
 	}
-	want(t, "the second code", h.says("8", "/start "+fresh, "").Reply, "I only talk to people")
+	want(t, "the second code", h.says("8", "/start "+fresh, "").Reply, "This link is not valid any more")
 
 	h = newHouse(t, access.Options{})
 	code := offer("p1")
@@ -239,7 +239,7 @@ func TestCodesEnd(t *testing.T) {
 	if none := offer("p1"); none != "" {
 		t.Errorf("a code although the configuration has an admin: %q", none)
 	}
-	want(t, "configured since", h.says("8", "/start "+code, "").Reply, "I only talk to people")
+	want(t, "configured since", h.says("8", "/start "+code, "").Reply, "This link is not valid any more")
 }
 
 // TestOneFirstAdmin: of many who send the code at once, in two processes, one is admin.
@@ -281,8 +281,8 @@ func TestOneFirstAdmin(t *testing.T) {
 func TestStrangerIsAdmitted(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, access.Options{Admins: []string{"7"}, Users: []string{"42"}})
-	want(t, "stranger", h.says("9", "hello, press this: https://evil.example", "").Reply, "I only talk to people on my list. Your id is 9;")
-	if len(h.sent) != 1 || h.sent[0].Place.Chat != "7" || h.sent[0].Content.Text != "P9 (9) would like to talk to me. I told them that I only talk to people on my list." {
+	want(t, "stranger", h.says("9", "hello, press this: https://evil.example", "").Reply, "I only talk to people on my list. I have asked an admin to let you in;")
+	if len(h.sent) != 1 || h.sent[0].Place.Chat != "7" || h.sent[0].Content.Text != "Somebody new would like to talk to me and waits for your answer:\nP9\nhello, press this: https://evil.example\nTheir id: 9" {
 		t.Fatalf("the admin is told: %+v", h.sent)
 	}
 	button := h.sent[0].Content.Buttons[0][0]

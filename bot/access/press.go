@@ -33,8 +33,12 @@ func (d *Admissions) Press(ctx context.Context, call *turn.Call) (turn.Effect, e
 	if msg.Caller == "" || !slices.Contains(admins, msg.Person) {
 		return toastReply(msg, w.AdminsOnly(msg.Language, g.Admins()), true), nil
 	}
-	if len(parts) == 2 && (parts[0] == pressAdmit || parts[0] == pressGroup) && isTelegramID(parts[1]) {
+	verbs := []string{pressAdmit, pressDecline, pressBlock, pressGroup}
+	if len(parts) == 2 && slices.Contains(verbs, parts[0]) && isTelegramID(parts[1]) {
 		return d.decideStranger(ctx, msg, parts[0], parts[1])
+	}
+	if len(parts) == 2 && parts[0] == pressRevoke && len(parts[1]) == shortHash {
+		return d.revokeInvitation(ctx, msg, parts[1])
 	}
 	id, page, ok := listChoice(parts)
 	switch {
@@ -76,14 +80,17 @@ func redrawMessage(msg *bot.Message, content bot.Content) []bot.Row {
 	return []bot.Row{{Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: content}}
 }
 
-// decideStranger admits a stranger or a group; what admins were told becomes the record of it.
+// decideStranger admits, declines or blocks a stranger, or admits a group; the card becomes the record of it.
 func (d *Admissions) decideStranger(ctx context.Context, msg *bot.Message, verb, id string) (turn.Effect, error) {
 	var out done
 	var err error
-	if verb == pressGroup {
+	switch verb {
+	case pressGroup:
 		out, err = d.admitGroup(ctx, msg, id)
-	} else {
+	case pressAdmit:
 		out, err = d.admitPerson(ctx, msg, id, User)
+	default:
+		out, err = d.refusePerson(ctx, msg, id, verb == pressBlock)
 	}
 	if err != nil {
 		return turn.Effect{}, err
@@ -91,7 +98,8 @@ func (d *Admissions) decideStranger(ctx context.Context, msg *bot.Message, verb,
 	e := toastReply(msg, d.guard.words.Noted(msg.Language, 0), false)
 	content := bot.Content{Text: out.text, Entities: render.Inert(out.text), Language: msg.Language}
 	e.Change.Send = append(append(e.Change.Send, redrawMessage(msg, content)...), out.effect.Change.Send...)
-	e.Change.Facts, e.Then = out.effect.Change.Facts, out.effect.Then
+	e.Change.Facts, e.Change.Arrive = out.effect.Change.Facts, out.effect.Change.Arrive
+	e.Wake, e.Then = out.effect.Wake, out.effect.Then
 	return e, nil
 }
 
@@ -176,10 +184,7 @@ func (g *Guard) fromFile(ctx context.Context) ([]texts.Person, error) {
 			return
 		}
 		seen[id] = true
-		p := texts.Person{ID: id, Role: string(role)}
-		if e, ok := g.rememberedEntry(id); ok {
-			p.Name = e.Name
-		}
+		p := texts.Person{ID: id, Role: string(role), Name: g.nameOf(id)}
 		for _, f := range pins {
 			if "@"+strings.TrimPrefix(f.Key, g.nameKey("")) == strings.ToLower(id) {
 				p.ID, p.Name = f.Value, id

@@ -21,6 +21,9 @@ const (
 	User     Role = "user"     // talks to the bot
 	Approver Role = "approver" // also decides what others ask for
 	Admin    Role = "admin"    // also admits people, stores standing approvals and manages servers
+	// Blocked people were not admitted, and are neither answered nor shown to admins again. It has no rank, so that a
+	// version that does not know it gives no rights either.
+	Blocked Role = "blocked"
 )
 
 // allRoles lists the roles in ascending order.
@@ -57,7 +60,7 @@ type Entry struct {
 
 // Event is a right that was granted or removed in the chat, for the audit log.
 type Event struct {
-	Verb  string // admit, remove
+	Verb  string // admit, remove, block
 	Entry Entry
 	By    string // caller id of the person who did it
 	Place bot.Place
@@ -162,7 +165,7 @@ func (g *Guard) Follow(ctx context.Context) error {
 		known[e.ID] = e
 	}
 	g.known.Store(&known)
-	return nil
+	return g.followNames(ctx)
 }
 
 // rememberedEntry returns what Follow has read about a person.

@@ -2,7 +2,6 @@ package access
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 )
 
@@ -21,8 +20,8 @@ func (g *Guard) Summary() string {
 	case admins != "":
 		people += " and " + admins
 	}
-	if known := g.known.Load(); known != nil && len(*known) > 0 {
-		people += ", " + countInWords(slices.Collect(maps.Keys(*known)), "person", "people") + " by the chat"
+	if admitted := g.admittedIDs(); len(admitted) > 0 {
+		people += ", " + countInWords(admitted, "person", "people") + " by the chat"
 	}
 	groups := countInWords(g.opts.Chats, "group", "groups")
 	switch {
@@ -44,4 +43,17 @@ func countInWords(list []string, one, many string) string {
 	default:
 		return fmt.Sprintf("%d %s", len(list), many)
 	}
+}
+
+// admittedIDs lists the people who were admitted in the chat, as remembered.
+func (g *Guard) admittedIDs() []string {
+	var ids []string
+	if known := g.known.Load(); known != nil {
+		for id, e := range *known {
+			if e.Role.rank() > 0 {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
 }

@@ -1,9 +1,13 @@
 package texts
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/visible"
 )
 
 // everyone in a list of the configuration admits everybody.
@@ -30,7 +34,11 @@ type People struct {
 
 // peopleBook is the sentences about who may talk to the bot.
 type peopleBook struct {
-	Asks, AsksGroup, Admit, AdmitGroup         string
+	Asks, AsksID                               string
+	AsksGroup, Admit, AdmitGroup               string
+	Decline, Block                             string
+	Declined                                   string // who, id
+	Blocked                                    string
 	Pinned                                     string
 	CodeOften, StartAdmin                      string
 	CodeWrong                                  count // tries that are left
@@ -43,6 +51,10 @@ type peopleBook struct {
 	Admitted, AdmittedGroup, LastAdmin         string
 	Removed, Ends                              string
 	NotAdmitted, Welcome                       string
+	WelcomeSaid, YouDeclined                   string
+	StrangerRefused, AnAdmin                   string
+	StrangerAsked                              string // names of admins
+	Invitations                                invitationsBook
 }
 
 // Named is how a name that its owner has chosen is written in a sentence: short, on one line, with signs for what
@@ -122,23 +134,45 @@ func (w Words) RemoveButton(language string, n int, p Person) string {
 	return fmt.Sprintf(w.in(language).People.Remove, n, who)
 }
 
-// StrangerAsks tells an admin that somebody who is not admitted has written: who, and nothing of what.
-func (w Words) StrangerAsks(language, name, username, id string) string {
-	p := Person{ID: id, Name: name}
-	who := p.who()
+// saidLength is how much an admin is shown of what a stranger wrote, in characters.
+const saidLength = 200
+
+// StrangerAsks tells an admin that somebody who is not admitted has written: who, the beginning of what they wrote ("" =
+// no text), and their id. Name and words, which a stranger chooses, are on one line each; they are to be shown as
+// quotations, so that they cannot pass for the rest.
+func (w Words) StrangerAsks(language, name, username, said, id string) (head, who, quote, foot string) {
+	b := w.in(language).People
+	foot = fmt.Sprintf(b.AsksID, id)
 	if username != "" {
-		who += ", @" + named(username)
+		foot += " · @" + named(username)
 	}
-	return fmt.Sprintf(w.in(language).People.Asks, who)
+	quote = render.Cut(visible.Name(strings.Join(strings.Fields(said), " ")), saidLength)
+	return b.Asks, cmp.Or(named(name), id), quote, foot
 }
+
+// StrangerButtons are the labels below StrangerAsks.
+func (w Words) StrangerButtons(language string) (admit, decline, block string) {
+	b := w.in(language).People
+	return b.Admit, b.Decline, b.Block
+}
+
+// Declined says that somebody was not admitted.
+func (w Words) Declined(language string, p Person) string {
+	return fmt.Sprintf(w.in(language).People.Declined, p.who(), p.ID)
+}
+
+// Blocked says that somebody was blocked.
+func (w Words) Blocked(language string, p Person) string {
+	return fmt.Sprintf(w.in(language).People.Blocked, w.line(language, &p))
+}
+
+// YouAreDeclined tells a person that they were not admitted.
+func (w Words) YouAreDeclined(language string) string { return w.in(language).People.YouDeclined }
 
 // GroupAsks tells an admin that somebody in a group that is not admitted wants something.
 func (w Words) GroupAsks(language, title, id string) string {
 	return fmt.Sprintf(w.in(language).People.AsksGroup, Person{ID: id, Name: title}.who())
 }
-
-// AdmitButton is the label below StrangerAsks.
-func (w Words) AdmitButton(language string) string { return w.in(language).People.Admit }
 
 // AdmitGroupButton is the label below GroupAsks.
 func (w Words) AdmitGroupButton(language string) string { return w.in(language).People.AdmitGroup }
@@ -214,5 +248,10 @@ func (w Words) NotAdmitted(language, id string) string {
 	return fmt.Sprintf(w.in(language).People.NotAdmitted, id)
 }
 
-// YouAreAdmitted tells a person that they may talk to the bot now.
-func (w Words) YouAreAdmitted(language string) string { return w.in(language).People.Welcome }
+// YouAreAdmitted tells a person that they may talk to the bot now. said: what they have written before is answered.
+func (w Words) YouAreAdmitted(language string, said bool) string {
+	if said {
+		return w.in(language).People.WelcomeSaid
+	}
+	return w.in(language).People.Welcome
+}

@@ -12,12 +12,20 @@ import (
 func people(l string) map[string][]string {
 	ann := texts.Person{ID: "4711", Name: "Ann", Role: "user", By: "Cy", At: at}
 	group, first := texts.Person{ID: "-100", Group: true, Name: "Team", By: "Cy", At: at}, texts.Person{ID: "1", Role: "admin", ByCode: true, At: at}
+	invitation, forGroup := texts.Invitation{Role: "user", Left: 1, By: "Cy", Expires: at}, texts.Invitation{Role: "approver", Group: true, Left: 5, Quota: "turns/day", Limit: "20", By: "Cy", Expires: at}
 	return map[string][]string{
-		"StrangerAsks": {w.StrangerAsks(l, "Ann", "ann_a", "4711"), w.StrangerAsks(l, "", "", "4711")},
-		"GroupAsks":    {w.GroupAsks(l, "Team", "-100")},
-		"AdmitButton":  {w.AdmitButton(l)}, "AdmitGroupButton": {w.AdmitGroupButton(l)},
-		"NamePinned": {w.NamePinned(l, "ann", "Ann", "4711")},
-		"CodeWrong":  {w.CodeWrong(l, 1), w.CodeWrong(l, 4)}, "CodeTooOften": {w.CodeTooOften(l)}, "StartAdmin": {w.StartAdmin(l)},
+		"StrangerAsks":    {asks(l, "Ann", "ann_a", "hello"), asks(l, "", "", "")},
+		"StrangerButtons": {buttons(l)},
+		"Declined":        {w.Declined(l, ann)}, "Blocked": {w.Blocked(l, ann)}, "YouAreDeclined": {w.YouAreDeclined(l)},
+		"GroupAsks":   {w.GroupAsks(l, "Team", "-100")},
+		"Invited":     {w.Invited(l, invitation, "https://t.me/b?start=X"), w.Invited(l, forGroup, "https://t.me/b?startgroup=X")},
+		"Invitations": {w.Invitations(l, nil, "X"), w.Invitations(l, []texts.Invitation{invitation, forGroup}, "")}, "RevokeLinkButton": {w.RevokeLinkButton(l)},
+		"InviteHelp": {w.InviteHelp(l, 100, 30)}, "InviteFull": {w.InviteFull(l, 50)}, "InvitationRevoked": {w.InvitationRevoked(l)}, "InvitationOver": {w.InvitationOver(l)},
+		"InvitationUsed": {w.InvitationUsed(l, "Ann", "", 1), w.InvitationUsed(l, "Ann", "Team", 0)}, "InvitationGone": {w.InvitationGone(l)},
+		"InvitationUnneeded": {w.InvitationUnneeded(l)}, "InvitationForGroup": {w.InvitationForGroup(l)}, "InvitedGroup": {w.InvitedGroup(l)},
+		"AdmitGroupButton": {w.AdmitGroupButton(l)},
+		"NamePinned":       {w.NamePinned(l, "ann", "Ann", "4711")},
+		"CodeWrong":        {w.CodeWrong(l, 1), w.CodeWrong(l, 4)}, "CodeTooOften": {w.CodeTooOften(l)}, "StartAdmin": {w.StartAdmin(l)},
 		"People": {
 			w.People(l, texts.People{From: 1}),
 			w.People(l, texts.People{Configured: []texts.Person{{ID: "*"}, {ID: "*", Group: true}, {ID: "7", Role: "approver"}}, Page: []texts.Person{ann, group, first}, From: 1, All: 9, Note: "X"}),
@@ -26,9 +34,24 @@ func people(l string) map[string][]string {
 		"RemoveButton": {w.RemoveButton(l, 1, ann), w.RemoveButton(l, 2, first)}, "PersonConfigured": {w.PersonConfigured(l, "7", "admin", "telegram.admins")},
 		"GroupConfigured": {w.GroupConfigured(l, "-100")}, "Admitted": {w.Admitted(l, ann), w.Admitted(l, group)}, "AdmittedAlready": {w.AdmittedAlready(l, ann)},
 		"Removed": {w.Removed(l, ann, true), w.Removed(l, ann, false)}, "LastAdmin": {w.LastAdmin(l)}, "NotAdmitted": {w.NotAdmitted(l, "5")},
-		"YouAreAdmitted": {w.YouAreAdmitted(l)},
+		"YouAreAdmitted": {w.YouAreAdmitted(l, false), w.YouAreAdmitted(l, true)},
 		"WhyButton":      {w.WhyButton(l)}, "WhyNothing": {w.WhyNothing(l)}, "Why": {why(l)},
 	}
+}
+
+// asks is all that an admin reads of a stranger.
+func asks(l, name, username, said string) string {
+	head, who, quote, foot := w.StrangerAsks(l, name, username, said, "4711")
+	return strings.Join([]string{head, who, quote, foot}, "\n")
+}
+
+// one joins what an admin reads of a stranger, for tests of what may be in it.
+func one(head, who, quote, foot string) string { return head + who + quote + foot }
+
+// buttons are the labels below it.
+func buttons(l string) string {
+	admit, decline, block := w.StrangerButtons(l)
+	return admit + decline + block
 }
 
 // why explains a refusal by a rule of each kind, and one by none.
@@ -62,8 +85,8 @@ func TestCures(t *testing.T) {
 func TestNamesOfOthers(t *testing.T) {
 	t.Parallel()
 	evil := "A\nB\u202e" + strings.Repeat("x", 500)
-	for _, text := range []string{w.StrangerAsks("en", evil, "", "1"), w.GroupAsks("en", evil, "-1"), w.NamePinned("en", "ann", evil, "1"), texts.Named(evil)} {
-		if strings.ContainsAny(text, "\n\u202e") || len(text) > 400 {
+	for _, text := range []string{one(w.StrangerAsks("en", evil, "", evil, "1")), w.GroupAsks("en", evil, "-1"), w.NamePinned("en", "ann", evil, "1"), texts.Named(evil)} {
+		if strings.ContainsAny(text, "\n\u202e") || len(text) > 900 {
 			t.Errorf("%q", text)
 		}
 	}

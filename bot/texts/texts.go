@@ -339,6 +339,18 @@ func (w Words) Stranger(language, id string) string {
 	return fmt.Sprintf(w.in(language).Notices.Stranger, id)
 }
 
+// StrangerRefused tells a person that they are not admitted, where no admin is asked about them.
+func (w Words) StrangerRefused(language string) string { return w.in(language).People.StrangerRefused }
+
+// StrangerAsked tells a person that admins were asked to admit them; admins are their names as far as they are known.
+func (w Words) StrangerAsked(language string, admins []string) string {
+	b := w.in(language).People
+	if len(admins) == 0 {
+		admins = []string{b.AnAdmin}
+	}
+	return fmt.Sprintf(b.StrangerAsked, strings.Join(admins, ", "))
+}
+
 // Unlisted tells a group that it is not on the list.
 func (w Words) Unlisted(language, id string) string {
 	return fmt.Sprintf(w.in(language).Notices.GroupUnlisted, id)

@@ -103,16 +103,12 @@ func (c *Core) auditSearch() func(context.Context, operator.AuditQuery) (operato
 	}
 }
 
-// namesOf returns the names of the people who were admitted in the chat, by caller id.
-func namesOf(guard *access.Guard, botID string) func(ctx context.Context) map[string]string {
-	return func(ctx context.Context) map[string]string {
-		people, err := guard.People(ctx, telegram.Private(botID, ""))
-		if err != nil {
-			return nil // names are nice to have; what the page reads next says that the store is away
-		}
-		names := make(map[string]string, len(people))
-		for _, e := range people {
-			names[telegram.Name+":"+e.ID] = e.Name
+// namesOf returns the names of the people who are admitted, by caller id.
+func namesOf(guard *access.Guard) func(ctx context.Context) map[string]string {
+	return func(context.Context) map[string]string {
+		names := map[string]string{}
+		for id, name := range guard.Names() {
+			names[telegram.Name+":"+id] = name
 		}
 		return names
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/access"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -87,4 +88,18 @@ func (c *Core) livingNow(ctx context.Context) (func(owner string) bool, error) {
 	}
 	owners, err := c.stores.Living(ctx)
 	return func(owner string) bool { return slices.Contains(owners, owner) }, err
+}
+
+// welcome is the channel's, and has the limits read that an invitation may have set.
+func (s *service) welcome(facts bot.Facts) func(ctx context.Context, call *turn.Call) (string, error) {
+	if s.ch.welcome == nil {
+		return nil
+	}
+	return func(ctx context.Context, call *turn.Call) (string, error) {
+		text, err := s.ch.welcome(ctx, call)
+		if err != nil || text == "" {
+			return text, err
+		}
+		return text, s.meter.Follow(ctx, facts)
+	}
 }

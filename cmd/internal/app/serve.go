@@ -15,6 +15,7 @@ import (
 	"github.com/zephbot/zephbot/bot/access"
 	"github.com/zephbot/zephbot/bot/deliver"
 	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/cmd/internal/check"
@@ -144,7 +145,7 @@ func (c *Core) telegramService(client *telegram.Client, guard *access.Guard, me 
 		},
 		showing:   showing{live: client, reactor: client},
 		guard:     guard,
-		people:    access.NewAdmissions(guard, c.stores.Bot),
+		people:    access.NewAdmissions(guard, c.stores.Bot, me.Username),
 		rights:    guard.Rights,
 		admins:    guard.Admins,
 		welcome:   guard.Welcome,
@@ -155,7 +156,7 @@ func (c *Core) telegramService(client *telegram.Client, guard *access.Guard, me 
 			gone: func(ctx context.Context, place bot.Place, person string) (bool, error) {
 				return client.Left(ctx, place.Chat, person)
 			},
-			names: namesOf(guard, client.ID()),
+			names: namesOf(guard),
 		},
 		limits: deliver.Limits{
 			PerSecond: cfg.Telegram.Limits.PerSecond, PerChatPerSecond: cfg.Telegram.Limits.PerChatPerSecond,
@@ -332,6 +333,7 @@ func accessOptions(c *Core, botID string) access.Options {
 		Bot:                 botID,
 		Private:             func(person string) bot.Place { return telegram.Private(botID, person) },
 		Line:                c.personLine,
+		Allowance:           quota.Allowance,
 		Record:              c.records.Settle,
 		Living:              c.livingNow,
 		ByRole:              c.roleTools(),

@@ -170,7 +170,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	stops := halt.Button{Store: store, Words: words, Rights: ch.rights}
 	s.features = s.listFeatures(store, questions, stops)
 	s.commands = command.New(s.features, command.Deps{
-		Decides: ch.decides, Admins: ch.admins, Welcome: ch.welcome, Words: c.words(),
+		Decides: ch.decides, Admins: ch.admins, Welcome: s.welcome(store), Words: c.words(),
 	})
 	s.outbox = deliver.NewOutbox(deliver.Deps{
 		Store:    store,

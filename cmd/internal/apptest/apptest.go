@@ -28,6 +28,7 @@
 //	looks@ann: bold Ann         … it has this formatting: entity type and the text under it; "looks@ann: plain" none at all
 //	$2@ann                      (in any line) the name of the second open question in that chat, as in /approve NAME
 //	$code                       (in any line) the code of the first admin, as the newest start has shown it
+//	$link@ann                   (in any line) what the newest link to the bot in that chat brings, as in /start $link@ann
 //	attached@ann: NAME /regexp/ … it carries this file with such content
 //	buttons@ann: none           … it has no buttons (any more), or these labels: [Approve once] [Deny]
 //	press ann@ann "Label"       she presses a button of the newest message that has one with this label; @team says where

@@ -53,6 +53,24 @@ func (s *scene) names(line string) string {
 	})
 }
 
+var (
+	linkOf   = regexp.MustCompile(`\$link@([a-z]+)`)
+	linkCode = regexp.MustCompile(`https://t\.me/zephbot\?start(?:group)?=([A-Za-z0-9_-]{1,64})(?:\n|$)`)
+)
+
+// linked fills in the payloads of links: $link@ann is that of the newest link in her chat.
+func (s *scene) linked(line string) string {
+	return linkOf.ReplaceAllStringFunc(line, func(word string) string {
+		payload := word
+		for _, shown := range s.bots(s.chats[linkOf.FindStringSubmatch(word)[1]]) {
+			if m := linkCode.FindStringSubmatch(shown.Text); m != nil {
+				payload = m[1]
+			}
+		}
+		return payload
+	})
+}
+
 // adminCode is what the newest start says of the code of the first admin.
 var adminCode = regexp.MustCompile(`/start ([A-Z2-7]{16})`)
 
@@ -74,7 +92,7 @@ func (s *scene) coded(line string) (string, error) {
 
 // do plays one line.
 func (s *scene) do(line string) error {
-	line, err := s.coded(s.names(line))
+	line, err := s.coded(s.linked(s.names(line)))
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,240 @@
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+// The buckets of invitations. The key of an invitation is CHANNEL/BOT/HASH, with the CodeHash of its code, which is not
+// stored; what shows that a person has used it, CHANNEL/BOT/ID/HASH.
+const (
+	invitationBucket = "invitation"
+	invitedBucket    = "invitation_used"
+)
+
+// Limits of invitations.
+const (
+	mostInvitations = 50 // that are valid at once
+	mostUses        = 100
+	mostDays        = 30
+	usualDays       = 7
+)
+
+// invitation is what a link gives to whoever follows it.
+type invitation struct {
+	Hash    string    `json:"-"`
+	Role    Role      `json:"role"`            // of a person
+	Group   bool      `json:"group,omitempty"` // the group that the bot is added to by it is admitted too
+	Left    int       `json:"left"`            // uses
+	Quota   string    `json:"quota,omitempty"` // UNIT/WINDOW of Limit: of the person, or of the group
+	Limit   string    `json:"limit,omitempty"`
+	By      string    `json:"by"` // caller id of the admin
+	ByName  string    `json:"by_name,omitempty"`
+	At      time.Time `json:"at"`
+	Expires time.Time `json:"expires"`
+}
+
+// What the use of an invitation is stored as.
+const (
+	usedByPerson = "person"
+	usedForGroup = "group"
+)
+
+// fact returns an invitation as it is stored; one without uses left is deleted.
+func (i *invitation) fact(place bot.Place) (bot.Fact, error) {
+	f := bot.Fact{Bucket: invitationBucket, Key: personKey(place, i.Hash)}
+	if i.Left <= 0 {
+		return f, nil
+	}
+	value, err := json.Marshal(i)
+	if err != nil {
+		return f, fmt.Errorf("invitation: %w", err)
+	}
+	f.Value, f.Expires = string(value), i.Expires
+	return f, nil
+}
+
+// readInvitation returns the invitation of a hash as it is stored; nil = there is none that is valid. An invitation ends
+// with the rights of the admin who made it.
+func (g *Guard) readInvitation(ctx context.Context, place bot.Place, hash string) (i *invitation, raw string, err error) {
+	raw, err = g.store.Fact(ctx, invitationBucket, personKey(place, hash), g.now())
+	if err != nil {
+		return nil, "", fmt.Errorf("read an invitation: %w", err)
+	}
+	if raw == "" {
+		return nil, "", nil
+	}
+	i = &invitation{Hash: hash}
+	if err := json.Unmarshal([]byte(raw), i); err != nil {
+		return nil, "", fmt.Errorf("invitation: %w", err)
+	}
+	admins, err := g.allAdmins(ctx, place)
+	if err != nil || i.Role.rank() == 0 || !slices.Contains(admins, g.idOf(i.By)) {
+		return nil, "", err
+	}
+	return i, raw, nil
+}
+
+// listInvitations lists the invitations that are valid, the newest first.
+func (g *Guard) listInvitations(ctx context.Context, place bot.Place) ([]invitation, error) {
+	facts, err := g.store.FactsOf(ctx, invitationBucket, personKey(place, ""), g.now())
+	if err != nil {
+		return nil, fmt.Errorf("read invitations: %w", err)
+	}
+	var list []invitation
+	for _, f := range facts {
+		i := invitation{Hash: strings.TrimPrefix(f.Key, personKey(place, ""))}
+		if err := json.Unmarshal([]byte(f.Value), &i); err != nil {
+			return nil, fmt.Errorf("invitation: %w", err)
+		}
+		list = append(list, i)
+	}
+	slices.SortStableFunc(list, func(a, b invitation) int { return b.At.Compare(a.At) })
+	return list, nil
+}
+
+// invitedBy returns what a person has used the invitation of a code for; "" = they have not.
+func (g *Guard) invitedBy(ctx context.Context, msg *bot.Message, code string) (string, error) {
+	used, err := g.store.Fact(ctx, invitedBucket, personKey(msg.Place, msg.Person)+"/"+CodeHash(code), g.now())
+	if err != nil {
+		return "", fmt.Errorf("read who has used an invitation: %w", err)
+	}
+	return used, nil
+}
+
+// redeemTries is how often a use of an invitation is computed again because somebody else uses it at the same moment.
+const redeemTries = 10
+
+// redeemInvitation admits the sender of /start CODE, and their group, if the code is of an invitation that gives them
+// more than they have. used reports whether it did, now or before; gone that it looks like a code and is of none. Both are
+// false for somebody who needs none.
+func (g *Guard) redeemInvitation(ctx context.Context, msg *bot.Message, role Role) (used, gone bool, err error) {
+	code := strings.TrimSpace(msg.Args)
+	if msg.Command != "start" || !IsCode(code) || msg.Caller == "" || msg.FromBot || !msg.Place.Ordinary() {
+		return false, false, nil
+	}
+	for range redeemTries {
+		used, gone, err = g.redeemOnce(ctx, msg, CodeHash(code), role)
+		if !errors.Is(err, bot.ErrConflict) {
+			break
+		}
+	}
+	if err != nil || !used {
+		return used, gone, err
+	}
+	if g.opts.Record != nil {
+		g.opts.Record(ctx)
+	}
+	return true, false, g.Follow(ctx)
+}
+
+// redeemOnce is one try of redeemInvitation; the error is ErrConflict if something has changed meanwhile.
+func (g *Guard) redeemOnce(ctx context.Context, msg *bot.Message, hash string, role Role) (used, gone bool, err error) {
+	before, err := g.invitedBy(ctx, msg, strings.TrimSpace(msg.Args))
+	if err != nil || before != "" { // whoever was removed since is not admitted by it again
+		return false, role == "", err
+	}
+	i, raw, err := g.readInvitation(ctx, msg.Place, hash)
+	if err != nil || i == nil || i.Group != msg.Place.Group {
+		return false, role == "", err
+	}
+	entry, known, err := g.personEntry(ctx, msg.Place, msg.Person)
+	if err != nil || known && entry.Role == Blocked {
+		return false, false, err
+	}
+	admitted, err := g.inAdmittedGroup(ctx, msg.Place)
+	if err != nil || admitted && role.rank() >= i.Role.rank() {
+		return false, false, err
+	}
+	change, err := g.invited(ctx, msg, i, raw, role, admitted)
+	if err != nil {
+		return false, false, err
+	}
+	if _, err = g.store.Apply(ctx, &change); err != nil {
+		return false, false, fmt.Errorf("use an invitation: %w", err)
+	}
+	return true, false, nil
+}
+
+// invited is what the use of an invitation changes, and tells the admin who made it.
+func (g *Guard) invited(
+	ctx context.Context, msg *bot.Message, i *invitation, raw string, role Role, admitted bool,
+) (change bot.Change, err error) {
+	i.Left--
+	rest, err := i.fact(msg.Place)
+	if err != nil {
+		return change, err
+	}
+	rest.Was = &raw
+	nothing := ""
+	use := bot.Fact{
+		Bucket: invitedBucket, Key: personKey(msg.Place, msg.Person) + "/" + i.Hash, Value: usedByPerson,
+		Expires: i.Expires, Was: &nothing,
+	}
+	entries := make([]Entry, 0, 2)
+	if role.rank() < i.Role.rank() {
+		entries = append(entries, Entry{ID: msg.Person, Role: i.Role, Name: msg.Name})
+	}
+	who := msg.Person
+	if !admitted {
+		entries = append(entries, Entry{ID: msg.Place.Chat, Group: true, Name: msg.Title})
+	}
+	if msg.Place.Group {
+		use.Value, who = usedForGroup, "chat"
+	}
+	change.Facts = append(change.Facts, rest, use)
+	for _, e := range entries {
+		e.By, e.ByName, e.At = i.By, i.ByName, g.now().UTC()
+		f, err := e.fact(msg.Place)
+		if err != nil {
+			return change, err
+		}
+		change.Facts = append(change.Facts, f)
+		change.Facts = append(change.Facts, g.auditLine(Event{
+			Verb: "admit", Entry: e, By: i.By, Place: msg.Place, ID: msg.ID + "/" + e.ID,
+		})...)
+	}
+	if i.Quota != "" && g.opts.Allowance != nil {
+		f, ok := g.opts.Allowance(groupOrPrivate(msg.Place), who, i.Quota, i.Limit, i.By, i.ByName, g.now())
+		if ok {
+			change.Facts = append(change.Facts, f)
+		}
+	}
+	if _, err = g.releaseSaid(ctx, msg.Place, msg.Person, false, &change); err != nil || g.opts.Private == nil {
+		return change, err
+	}
+	to, language := g.opts.Private(g.idOf(i.By)), g.seenPerson(g.idOf(i.By)).Language
+	text := g.words.InvitationUsed(language, msg.Name, msg.Title, i.Left)
+	change.Send = append(change.Send, bot.Row{
+		Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: "invited/" + i.Hash + "/" + msg.ID,
+		Content: bot.Content{Text: text, Language: language, Entities: render.Inert(text)},
+	})
+	return change, nil
+}
+
+// idOf returns the id of a person by their caller id.
+func (g *Guard) idOf(caller string) string { return strings.TrimPrefix(caller, g.opts.Channel+":") }
+
+// groupOrPrivate returns a place without its topic.
+func groupOrPrivate(place bot.Place) bot.Place {
+	if place.Group {
+		return groupPlace(place, place.Chat)
+	}
+	return place
+}
+
+// refuseInvitation answers somebody who has followed a link that is used up, has expired, was revoked, or never was.
+func (g *Guard) refuseInvitation(msg *bot.Message) turn.Verdict {
+	return turn.Verdict{
+		Reason: "no valid invitation", Reply: g.words.InvitationGone(msg.Language), Once: "invitation/" + msg.Caller,
+	}
+}

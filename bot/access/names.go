@@ -1,0 +1,121 @@
+package access
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/texts"
+)
+
+// seenBucket holds what people whom the configuration or an admin admits call themselves: the key is that of a person.
+// The Bot API tells it with each message only.
+const seenBucket = "person_seen"
+
+// seenPerson is what a person was called when they last wrote, and the language of their client.
+type seenPerson struct {
+	Name     string `json:"name"`
+	Language string `json:"language,omitempty"`
+}
+
+// noteName stores what a person is called now, if that has changed. People whom only a list for everybody admits are not
+// noted: there may be any number of them. Names are nice to have, so that a store in trouble keeps nobody from talking.
+func (g *Guard) noteName(ctx context.Context, msg *bot.Message) {
+	now := seenPerson{Name: msg.Name, Language: msg.Language}
+	if msg.Message == "" || msg.Name == "" || g.seenPerson(msg.Person) == now || !g.isNamed(msg.Person) {
+		return // a message of ours, such as a task that is due, has the name of its time
+	}
+	value, err := json.Marshal(now)
+	if err != nil {
+		return
+	}
+	fact := bot.Fact{Bucket: seenBucket, Key: personKey(msg.Place, msg.Person), Value: string(value)}
+	if _, err := g.store.Apply(ctx, &bot.Change{Facts: []bot.Fact{fact}}); err != nil {
+		return
+	}
+	g.seenLock.Lock()
+	defer g.seenLock.Unlock()
+	next := map[string]seenPerson{}
+	if known := g.seen.Load(); known != nil {
+		maps.Copy(next, *known)
+	}
+	next[msg.Person] = now
+	g.seen.Store(&next)
+}
+
+// isNamed reports whether the configuration names a person by id, or an admin has admitted them.
+func (g *Guard) isNamed(id string) bool {
+	_, admitted := g.rememberedEntry(id)
+	return admitted || slices.Contains(g.opts.Admins, id) || slices.Contains(g.opts.Approvers, id) ||
+		slices.Contains(g.opts.Users, id)
+}
+
+// seenPerson returns what is remembered of how a person calls themselves.
+func (g *Guard) seenPerson(id string) seenPerson {
+	if known := g.seen.Load(); known != nil {
+		return (*known)[id]
+	}
+	return seenPerson{}
+}
+
+// nameOf returns what a person is called, as remembered; "" = nobody knows.
+func (g *Guard) nameOf(id string) string {
+	if name := g.seenPerson(id).Name; name != "" {
+		return name
+	}
+	e, _ := g.rememberedEntry(id)
+	return e.Name
+}
+
+// followNames reads again what people are called.
+func (g *Guard) followNames(ctx context.Context) error {
+	place := bot.Place{Channel: g.opts.Channel, Bot: g.opts.Bot}
+	facts, err := g.store.FactsOf(ctx, seenBucket, personKey(place, ""), g.now())
+	if err != nil {
+		return fmt.Errorf("read what people are called: %w", err)
+	}
+	seen := make(map[string]seenPerson, len(facts))
+	for _, f := range facts {
+		var p seenPerson
+		if err := json.Unmarshal([]byte(f.Value), &p); err != nil {
+			return fmt.Errorf("what people are called, %s: %w", f.Key, err)
+		}
+		seen[strings.TrimPrefix(f.Key, personKey(place, ""))] = p
+	}
+	g.seenLock.Lock()
+	defer g.seenLock.Unlock()
+	g.seen.Store(&seen)
+	return nil
+}
+
+// Names returns what the people are called whom the configuration names or an admin has admitted, by id, as remembered.
+func (g *Guard) Names() map[string]string {
+	names := map[string]string{}
+	if known := g.known.Load(); known != nil {
+		for id, e := range *known {
+			names[id] = e.Name
+		}
+	}
+	if seen := g.seen.Load(); seen != nil {
+		for id, p := range *seen {
+			names[id] = cmp.Or(p.Name, names[id])
+		}
+	}
+	return names
+}
+
+// adminNames returns the names of admins as far as they are known, for sentences.
+func (g *Guard) adminNames() []string {
+	var names []string
+	for _, id := range g.Operators() {
+		if name := g.nameOf(id); name != "" {
+			names = append(names, texts.Named(name))
+		}
+	}
+	return names
+}

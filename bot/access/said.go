@@ -1,0 +1,76 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+// saidBucket holds what strangers have written while admins decide, so that it is answered once they are admitted: the
+// key is that of the person and a number, the value a message (bot.EncodeMessage).
+const saidBucket = "stranger_said"
+
+// Limits of what is kept of a stranger. What is more, or older, is not answered.
+const (
+	mostSaid     = 5
+	mostSaidSize = 8 << 10 // bytes of one message, as it is stored
+	saidFor      = 7 * 24 * time.Hour
+)
+
+// saidKey returns the beginning of the keys of what a stranger has written.
+func saidKey(place bot.Place, id string) string { return personKey(place, id) + "/" }
+
+// keepSaid returns the fact that keeps a message of a stranger; nil if it cannot be answered later, or there is enough. A
+// Change with it is refused with ErrConflict if another message of theirs was kept meanwhile.
+func (g *Guard) keepSaid(ctx context.Context, msg *bot.Message) (*bot.Fact, error) {
+	if msg.Kind != bot.Text || msg.Command != "" || msg.Place.Group || !msg.Place.Ordinary() {
+		return nil, nil //nolint:nilnil // nothing is kept
+	}
+	kept, err := g.store.FactsOf(ctx, saidBucket, saidKey(msg.Place, msg.Person), g.now())
+	if err != nil {
+		return nil, fmt.Errorf("read what a stranger has written: %w", err)
+	}
+	said := *msg
+	said.ID = "stranger/" + msg.ID // ids are unique across all sources
+	raw, err := bot.EncodeMessage(&said)
+	if err != nil || len(kept) >= mostSaid || len(raw) > mostSaidSize {
+		return nil, err
+	}
+	free := ""
+	return &bot.Fact{
+		Bucket: saidBucket, Key: saidKey(msg.Place, msg.Person) + strconv.Itoa(len(kept)), Value: string(raw),
+		Expires: g.now().Add(saidFor), Was: &free,
+	}, nil
+}
+
+// releaseSaid adds to a Change what a person has written before it admitted them, so that it is answered, and returns the
+// sessions to wake. With drop nothing is answered.
+func (g *Guard) releaseSaid(
+	ctx context.Context, place bot.Place, id string, drop bool, change *bot.Change,
+) (wake []bot.SessionKey, err error) {
+	kept, err := g.store.FactsOf(ctx, saidBucket, saidKey(place, id), g.now())
+	if err != nil {
+		return nil, fmt.Errorf("read what a stranger has written: %w", err)
+	}
+	for _, f := range kept {
+		was := f.Value
+		change.Facts = append(change.Facts, bot.Fact{Bucket: f.Bucket, Key: f.Key, Was: &was})
+		if drop {
+			continue
+		}
+		msg, err := (bot.MessageDecoder{}).Decode([]byte(f.Value))
+		if err != nil {
+			continue // of another version: it cannot be answered
+		}
+		session := msg.Place.SessionKey("")
+		change.Arrive = append(change.Arrive, bot.Arrival{
+			Channel: msg.Place.Channel, Bot: msg.Place.Bot, ID: msg.ID, Source: bot.FromStranger, Session: session,
+			Raw: []byte(f.Value), At: g.now(),
+		})
+		wake = append(wake, session)
+	}
+	return wake, nil
+}
