@@ -1,8 +1,11 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -77,31 +80,65 @@ func (d *Admissions) People(ctx context.Context, call *turn.Call) (turn.Effect, 
 func (d *Admissions) Admit(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.guard.words
 	words := strings.Fields(msg.Args)
-	if len(words) == 0 || len(words) > 2 || !isTelegramID(words[0]) {
+	role := User
+	if n := len(words) - 1; n > 0 && Role(strings.ToLower(words[n])).rank() > 0 {
+		role, words = Role(strings.ToLower(words[n])), words[:n]
+	}
+	if len(words) == 0 || isTelegramID(words[0]) && len(words) > 1 || isNoName(words[0]) {
 		return call.Reply(bot.Content{Text: w.AdmitHelp(msg.Language)}), nil
 	}
-	role := User
-	if len(words) == 2 {
-		if role = Role(strings.ToLower(words[1])); role.rank() == 0 {
-			return call.Reply(bot.Content{Text: w.AdmitHelp(msg.Language)}), nil
-		}
-	}
 	return d.replyWithEffect(call, func() (done, error) {
-		if strings.HasPrefix(words[0], "-") {
-			return d.admitGroup(ctx, msg, words[0])
+		id := strings.Join(words, " ")
+		if !isTelegramID(id) { // whoever has taken a name gets no rights by it
+			ids, err := d.idsOf(ctx, msg, id)
+			return done{text: w.NameUnknown(msg.Language, id, ids)}, err
 		}
-		return d.admitPerson(ctx, msg, words[0], role)
+		if strings.HasPrefix(id, "-") {
+			return d.admitGroup(ctx, msg, id)
+		}
+		return d.admitPerson(ctx, msg, id, role)
 	})
 }
 
 // Remove answers /remove ID. The caller is an admin.
 func (d *Admissions) Remove(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg := call.Message
-	id := strings.TrimSpace(msg.Args)
-	if !isTelegramID(id) {
+	who := strings.Join(strings.Fields(msg.Args), " ")
+	if who == "" || isNoName(who) {
 		return call.Reply(bot.Content{Text: d.guard.words.RemoveHelp(msg.Language)}), nil
 	}
-	return d.replyWithEffect(call, func() (done, error) { return d.removeEntry(ctx, msg, id) })
+	return d.replyWithEffect(call, func() (done, error) {
+		ids := []string{who}
+		if !isTelegramID(who) {
+			var err error
+			if ids, err = d.idsOf(ctx, msg, who); err != nil || len(ids) != 1 {
+				return done{text: d.guard.words.NameUnknown(msg.Language, who, ids)}, err
+			}
+		}
+		return d.removeEntry(ctx, msg, ids[0])
+	})
+}
+
+// idsOf returns the ids of the people and groups that have a name.
+func (d *Admissions) idsOf(ctx context.Context, msg *bot.Message, name string) ([]string, error) {
+	g := d.guard
+	names := g.Names()
+	for _, read := range []func(context.Context, bot.Place) ([]Entry, error){g.People, g.groupEntries} {
+		list, err := read(ctx, msg.Place)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range list {
+			names[e.ID] = cmp.Or(names[e.ID], e.Name)
+		}
+	}
+	var ids []string
+	for _, id := range slices.Sorted(maps.Keys(names)) {
+		if strings.EqualFold(strings.Join(strings.Fields(names[id]), " "), name) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
 }
 
 // replyWithEffect returns the Effect of a command with its reply.
@@ -126,6 +163,11 @@ func isTelegramID(word string) bool {
 	return err == nil && n != 0 && n < 1<<52 && n > -1<<52 && strconv.FormatInt(n, 10) == word
 }
 
+// isNoName reports whether a word is meant as an id, or as a @name, and is no id.
+func isNoName(word string) bool {
+	return strings.ContainsAny(word[:1], "-@0123456789") && !isTelegramID(word)
+}
+
 // admitPerson assigns a role to a person.
 func (d *Admissions) admitPerson(ctx context.Context, msg *bot.Message, id string, role Role) (done, error) {
 	g, w, language := d.guard, d.guard.words.At(msg.Place), msg.Language
@@ -134,7 +176,7 @@ func (d *Admissions) admitPerson(ctx context.Context, msg *bot.Message, id strin
 		return done{}, err
 	}
 	if configured.rank() >= role.rank() {
-		return done{text: w.PersonConfigured(language, id, string(configured), key)}, nil
+		return done{text: w.PersonConfigured(language, g.configuredPerson(id, configured), key)}, nil
 	}
 	before, known, err := g.personEntry(ctx, msg.Place, id)
 	if err != nil {
@@ -144,7 +186,7 @@ func (d *Admissions) admitPerson(ctx context.Context, msg *bot.Message, id strin
 		known = false
 	}
 	if known && before.Role == role {
-		return done{text: w.AdmittedAlready(language, displayedPerson(before))}, nil
+		return done{text: w.AdmittedAlready(language, g.displayedPerson(before))}, nil
 	}
 	fewer, err := d.fewerAdmins(ctx, msg, id, before.Role)
 	if errors.Is(err, errLastAdmin) {
@@ -157,7 +199,7 @@ func (d *Admissions) admitPerson(ctx context.Context, msg *bot.Message, id strin
 	if err != nil {
 		return done{}, err
 	}
-	e := Entry{ID: id, Role: role, Name: before.Name, By: msg.Caller, ByName: msg.Name, At: g.now().UTC()}
+	e := Entry{ID: id, Role: role, Name: cmp.Or(before.Name, g.nameOf(id)), By: msg.Caller, ByName: msg.Name, At: g.now().UTC()}
 	if s != nil {
 		e.Name = s.Name
 	}
@@ -171,7 +213,7 @@ func (d *Admissions) admitPerson(ctx context.Context, msg *bot.Message, id strin
 	if out.effect.Wake, err = g.releaseSaid(ctx, msg.Place, id, false, &out.effect.Change); err != nil {
 		return done{}, err
 	}
-	out.text = w.Admitted(language, displayedPerson(e))
+	out.text = w.Admitted(language, g.displayedPerson(e))
 	if s != nil && !known && g.opts.Private != nil { // a bot cannot begin a chat
 		to := g.opts.Private(id)
 		out.effect.Change.Send = []bot.Row{{
@@ -195,14 +237,14 @@ func (d *Admissions) refusePerson(ctx context.Context, msg *bot.Message, id stri
 		return done{}, err
 	}
 	if configured != "" {
-		return done{text: w.PersonConfigured(language, id, string(configured), key)}, nil
+		return done{text: w.PersonConfigured(language, g.configuredPerson(id, configured), key)}, nil
 	}
 	before, known, err := g.personEntry(ctx, msg.Place, id)
 	if err != nil {
 		return done{}, err
 	}
 	if known && before.Role != Blocked { // another admin was quicker
-		return done{text: w.AdmittedAlready(language, displayedPerson(before))}, nil
+		return done{text: w.AdmittedAlready(language, g.displayedPerson(before))}, nil
 	}
 	s, err := d.strangerOf(ctx, msg.Place, id)
 	if err != nil {
@@ -218,11 +260,11 @@ func (d *Admissions) refusePerson(ctx context.Context, msg *bot.Message, id stri
 		if out, err = d.storeEntry(msg, "block", e); err != nil {
 			return done{}, err
 		}
-		out.text = w.Blocked(language, displayedPerson(e))
+		out.text = w.Blocked(language, g.displayedPerson(e))
 	case known:
-		return done{text: w.Blocked(language, displayedPerson(before))}, nil
+		return done{text: w.Blocked(language, g.displayedPerson(before))}, nil
 	default:
-		out = done{changed: true, text: w.Declined(language, displayedPerson(e))}
+		out = done{changed: true, text: w.Declined(language, g.displayedPerson(e))}
 		if s == nil || s.Declined {
 			break
 		}
@@ -253,7 +295,7 @@ func (d *Admissions) admitGroup(ctx context.Context, msg *bot.Message, id string
 		return done{}, err
 	}
 	if known {
-		return done{text: w.AdmittedAlready(language, displayedPerson(before))}, nil
+		return done{text: w.AdmittedAlready(language, g.displayedPerson(before))}, nil
 	}
 	s, err := d.strangerOf(ctx, msg.Place, id)
 	if err != nil {
@@ -264,7 +306,7 @@ func (d *Admissions) admitGroup(ctx context.Context, msg *bot.Message, id string
 		e.Name = s.Name
 	}
 	out, err := d.storeEntry(msg, "admit", e)
-	out.text = w.Admitted(language, displayedPerson(e))
+	out.text = w.Admitted(language, g.displayedPerson(e))
 	return out, err
 }
 
@@ -321,7 +363,7 @@ func (d *Admissions) removeEntry(ctx context.Context, msg *bot.Message, id strin
 	case group && containsID(g.opts.Chats, id):
 		return done{text: w.GroupConfigured(language, id)}, nil
 	case !known && role != "":
-		return done{text: w.PersonConfigured(language, id, string(role), key)}, nil
+		return done{text: w.PersonConfigured(language, g.configuredPerson(id, role), key)}, nil
 	case !known:
 		return done{text: w.NotAdmitted(language, id)}, nil
 	}
@@ -331,6 +373,9 @@ func (d *Admissions) removeEntry(ctx context.Context, msg *bot.Message, id strin
 	}
 	if err != nil {
 		return done{}, err
+	}
+	if !group {
+		e.Name = cmp.Or(e.Name, g.nameOf(id))
 	}
 	out, err := d.storeEntry(msg, "remove", e)
 	if err != nil {
@@ -345,9 +390,9 @@ func (d *Admissions) removeEntry(ctx context.Context, msg *bot.Message, id strin
 			Key:    personKey(msg.Place, id),
 		})
 	}
-	out.text = w.Removed(language, displayedPerson(e), role == "")
+	out.text = w.Removed(language, g.displayedPerson(e), role == "")
 	if role != "" { // the configured role remains
-		out.text += " " + w.PersonConfigured(language, id, string(role), key)
+		out.text += " " + w.PersonConfigured(language, g.configuredPerson(id, role), key)
 		return out, nil
 	}
 	return out, d.endWork(ctx, msg.Place, e, &out.effect)
@@ -375,11 +420,12 @@ func (d *Admissions) endWork(ctx context.Context, place bot.Place, e Entry, effe
 }
 
 // displayedPerson converts an entry for display.
-func displayedPerson(e Entry) texts.Person {
+func (g *Guard) displayedPerson(e Entry) texts.Person {
 	return texts.Person{
 		ID:     e.ID,
 		Group:  e.Group,
 		Name:   e.Name,
+		Shared: g.isShared(e.ID, e.Name),
 		Role:   string(e.Role),
 		By:     e.ByName,
 		ByCode: e.By == "",

@@ -119,3 +119,19 @@ func (g *Guard) adminNames() []string {
 	}
 	return names
 }
+
+// isShared reports whether somebody else who is known has the same name as a person, as people read it.
+func (g *Guard) isShared(id, name string) bool {
+	for other, called := range g.Names() {
+		if other != id && strings.EqualFold(texts.Named(called), texts.Named(name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// configuredPerson is a person of the configuration, for display.
+func (g *Guard) configuredPerson(id string, role Role) texts.Person {
+	name := g.nameOf(id)
+	return texts.Person{ID: id, Role: string(role), Name: name, Shared: g.isShared(id, name)}
+}

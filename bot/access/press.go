@@ -148,9 +148,9 @@ func (d *Admissions) listPage(ctx context.Context, msg *bot.Message, page int, n
 	}
 	content := bot.Content{Language: language}
 	for i, e := range part {
-		list.Page = append(list.Page, displayedPerson(e))
+		list.Page = append(list.Page, g.displayedPerson(e))
 		content.Buttons = append(content.Buttons, []bot.Button{{
-			Label: w.RemoveButton(language, from+i+1, displayedPerson(e)),
+			Label: w.RemoveButton(language, from+i+1, g.displayedPerson(e)),
 			Data:  Prefix + ":" + pressRemove + ":" + e.ID + ":" + strconv.Itoa(page),
 			Style: "danger",
 		}})
@@ -184,7 +184,7 @@ func (g *Guard) fromFile(ctx context.Context) ([]texts.Person, error) {
 			return
 		}
 		seen[id] = true
-		p := texts.Person{ID: id, Role: string(role), Name: g.nameOf(id)}
+		p := texts.Person{ID: id, Role: string(role), Name: g.nameOf(id), Shared: g.isShared(id, g.nameOf(id))}
 		for _, f := range pins {
 			if "@"+strings.TrimPrefix(f.Key, g.nameKey("")) == strings.ToLower(id) {
 				p.ID, p.Name = f.Value, id

@@ -18,6 +18,7 @@ type Person struct {
 	ID     string
 	Group  bool
 	Name   string // chosen by its owner; "" = not known
+	Shared bool   // somebody else who is known has the same name
 	Role   string // user, approver, admin; "" for groups
 	By     string // who admitted them
 	ByCode bool   // they are the first admin, by the code of a start
@@ -53,6 +54,8 @@ type peopleBook struct {
 	NotAdmitted, Welcome                       string
 	WelcomeSaid, YouDeclined                   string
 	StrangerRefused, AnAdmin                   string
+	NameUnknown                                string // name
+	NameShared                                 string // name, ids
 	StrangerAsked                              string // names of admins
 	Invitations                                invitationsBook
 }
@@ -61,12 +64,22 @@ type peopleBook struct {
 // cannot be seen.
 func Named(name string) string { return named(name) }
 
-// who names a person or group: name and id.
+// who names a person or group: by name, and by id as well where that is needed to tell two apart.
 func (p Person) who() string {
-	if name := named(p.Name); name != "" {
+	switch name := named(p.Name); {
+	case name == "":
+		return p.ID
+	case p.Shared:
 		return name + " (" + p.ID + ")"
+	default:
+		return name
 	}
-	return p.ID
+}
+
+// whoExactly names somebody on whom a decision depends: name and id.
+func (p Person) whoExactly() string {
+	p.Shared = true
+	return p.who()
 }
 
 // line is a person or group with what is known of them.
@@ -127,11 +140,7 @@ func (w Words) People(language string, list People) string {
 
 // RemoveButton is the label of the button that removes number n of the list.
 func (w Words) RemoveButton(language string, n int, p Person) string {
-	who := named(p.Name)
-	if who == "" {
-		who = p.ID
-	}
-	return fmt.Sprintf(w.in(language).People.Remove, n, who)
+	return fmt.Sprintf(w.in(language).People.Remove, n, p.who())
 }
 
 // saidLength is how much an admin is shown of what a stranger wrote, in characters.
@@ -171,7 +180,7 @@ func (w Words) YouAreDeclined(language string) string { return w.in(language).Pe
 
 // GroupAsks tells an admin that somebody in a group that is not admitted wants something.
 func (w Words) GroupAsks(language, title, id string) string {
-	return fmt.Sprintf(w.in(language).People.AsksGroup, Person{ID: id, Name: title}.who())
+	return fmt.Sprintf(w.in(language).People.AsksGroup, Person{ID: id, Name: title}.whoExactly())
 }
 
 // AdmitGroupButton is the label below GroupAsks.
@@ -179,7 +188,7 @@ func (w Words) AdmitGroupButton(language string) string { return w.in(language).
 
 // NamePinned tells an admin whom a configured @name means from now on.
 func (w Words) NamePinned(language, username, name, id string) string {
-	return fmt.Sprintf(w.in(language).People.Pinned, named(username), Person{ID: id, Name: name}.who())
+	return fmt.Sprintf(w.in(language).People.Pinned, named(username), Person{ID: id, Name: name}.whoExactly())
 }
 
 // CodeWrong answers a wrong code of the first admin; left tries remain.
@@ -206,9 +215,18 @@ func (w Words) RemoveHelp(language string) string { return w.in(language).People
 func (w Words) PeopleOff(language string) string { return w.in(language).People.Off }
 
 // PersonConfigured says that the configuration decides about a person, and by which key.
-func (w Words) PersonConfigured(language, id, role, key string) string {
+func (w Words) PersonConfigured(language string, p Person, key string) string {
 	b := w.in(language).People
-	return fmt.Sprintf(b.Configured, id, b.Roles[role], key)
+	return fmt.Sprintf(b.Configured, p.who(), b.Roles[p.Role], key)
+}
+
+// NameUnknown answers a name that nobody has, or several people.
+func (w Words) NameUnknown(language, name string, ids []string) string {
+	b := w.in(language).People
+	if len(ids) == 0 {
+		return fmt.Sprintf(b.NameUnknown, named(name))
+	}
+	return fmt.Sprintf(b.NameShared, named(name), strings.Join(ids, ", "))
 }
 
 // GroupConfigured says that the configuration decides about a group.
