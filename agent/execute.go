@@ -256,7 +256,7 @@ func (s *step) performUse(
 	}
 	markCutResult(ctx, &entry, result, err)
 	s.sink.Emit(ctx, Event{
-		Type: ToolFinishedEvent, Call: u.Call, Tool: u.Name,
+		Type: ToolFinishedEvent, Call: u.Call, Tool: u.Name, Verb: call.Def.Stated().Verb, Args: call.Subject.Show,
 		Failed: entry.Failed, Text: call.Trail.Summary,
 	})
 	return &entry, nil, nil

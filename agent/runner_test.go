@@ -419,7 +419,7 @@ func TestProgressAndFailures(t *testing.T) {
 	want := []agent.Event{
 		{Type: agent.ToolStartedEvent, Call: "c2_0", Tool: "work", Args: "{}", Step: 1},
 		{Type: agent.ToolProgressEvent, Call: "c2_0", Tool: "work", Text: "half"},
-		{Type: agent.ToolFinishedEvent, Call: "c2_0", Tool: "work", Failed: true},
+		{Type: agent.ToolFinishedEvent, Call: "c2_0", Tool: "work", Args: "{}", Failed: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)

@@ -69,8 +69,10 @@ const (
 	ResetEvent        EventType = "reset"
 	ToolStartedEvent  EventType = "tool_started"  // Tool with Show
 	ToolProgressEvent EventType = "tool_progress" // Text
-	ToolFinishedEvent EventType = "tool_finished" // Tool, Failed; Text = a line about the result, may be empty
-	ModelEvent        EventType = "model"         // the model is being asked: Step
+	// Tool with Show, which is empty if the call was refused before it was read; Failed; Text = a line about the result,
+	// may be empty
+	ToolFinishedEvent EventType = "tool_finished"
+	ModelEvent        EventType = "model" // the model is being asked: Step
 	// Text was added to what the model thinks before it answers. It is no part of the answer.
 	ThoughtEvent EventType = "thought"
 )
@@ -81,7 +83,7 @@ type Event struct {
 	Text   string
 	Call   string
 	Tool   string
-	Verb   act.Verb // what the tool does, set when it has started; "" = unknown
+	Verb   act.Verb // what the tool does, set when it has started or finished; "" = unknown
 	Args   string
 	Failed bool
 	Step   int // model call within the turn, from 1

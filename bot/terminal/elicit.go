@@ -159,7 +159,7 @@ func fieldLabel(field content.Field) string {
 	if len(field.Options) > 0 {
 		b.WriteString("\n ")
 	}
-	b.WriteString(" [" + string(field.Type))
+	b.WriteString(" [" + typeLabel(field))
 	if !field.Required {
 		b.WriteString(", may stay empty")
 	}
@@ -170,6 +170,14 @@ func fieldLabel(field content.Field) string {
 	return b.String()
 }
 
+// typeLabel says what a field takes.
+func typeLabel(field content.Field) string {
+	if field.Type == content.Boolean {
+		return "y/n"
+	}
+	return string(field.Type)
+}
+
 // askConsent asks yes or no, for a request without fields.
 func (t *Terminal) askConsent(ctx context.Context, asked int) (Reply, error) {
 	for {
@@ -178,12 +186,12 @@ func (t *Terminal) askConsent(ctx context.Context, asked int) (Reply, error) {
 		if err != nil {
 			return Reply{Cancel: true}, err
 		}
-		switch strings.ToLower(strings.TrimSpace(text)) {
-		case "y", "yes":
+		switch yes, ok := content.YesNo(text); {
+		case yes:
 			return Reply{Accept: true, Values: map[string]any{}}, nil
-		case "n", "no":
+		case ok:
 			return Reply{}, nil
-		case cancelWord:
+		case strings.TrimSpace(text) == cancelWord:
 			return Reply{Cancel: true}, nil
 		}
 	}

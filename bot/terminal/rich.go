@@ -45,6 +45,9 @@ type RichOptions struct {
 	// returns what a call has changed, once. Both may be nil.
 	Proposed func(ctx context.Context, press string) []Change
 	Changed  func(call string) []Change
+	// Status returns what is shown below the prompt: the model and what the conversation has used; "" = nothing. It is
+	// asked when that may have changed. nil = nothing is shown.
+	Status func(ctx context.Context, session bot.SessionKey) string
 }
 
 // Change is what a call does to a text file.
@@ -83,6 +86,7 @@ type Rich struct {
 	above   []string // lines to be shown with the next picture
 	stream  stream
 	notice  string // a hint below the prompt
+	status  string // below the prompt, while there is no hint
 	until   time.Time
 	spin    int
 	drawn   time.Time
@@ -239,6 +243,7 @@ func (r *Rich) beginScreen() {
 		r.screen = console.NewScreen(r.console.Out, r.console.Size())
 		r.screen.Ask()
 		r.showOpeners()
+		r.queueStatus()
 		r.drawScreen()
 	})
 	if r.rich.Aside != nil {
@@ -334,6 +339,21 @@ func (r *Rich) performSteps(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// queueStatus has Talk look up the line below the prompt; the caller holds the lock.
+func (r *Rich) queueStatus() {
+	if r.rich.Status == nil {
+		return
+	}
+	r.queueStep(func(ctx context.Context) error {
+		status := r.rich.Status(ctx, r.Session())
+		r.withLock(func() {
+			r.status = status
+			r.drawScreen()
+		})
+		return nil
+	})
 }
 
 // endTalk ends Talk; the caller holds the lock.

@@ -192,6 +192,7 @@ func (r *Rich) endChoice(q *inquiry, choice int) {
 	r.queueStep(func(ctx context.Context) error {
 		q.chosen(ctx, choice)
 		r.withLock(func() {
+			r.queueStatus()
 			r.openNext()
 			r.drawScreen()
 		})

@@ -147,8 +147,12 @@ func (r *Rich) promptLines() (lines []string, row, col int) {
 	row, col = len(lines)+cursorRow, cursorCol
 	lines = append(lines, rows...)
 	lines = append(lines, r.menuLines(width)...)
-	if r.notice != "" {
-		lines = append(lines, p.Cut(paint.Dim, r.notice, width))
+	status := r.status
+	if status != "" && len(r.queue) > 0 {
+		status += " · " + fmt.Sprintf(words.Waiting, len(r.queue))
+	}
+	if below := cmp.Or(r.notice, status); below != "" && len(r.menu) == 0 {
+		lines = append(lines, p.Cut(paint.Dim, below, width))
 	}
 	return lines, row, col
 }

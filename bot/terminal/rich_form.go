@@ -77,11 +77,11 @@ func (r *Rich) fillKey(k console.Key) {
 	case k.Name == console.Escape:
 		r.replyForm(Reply{Cancel: true})
 	case len(f.req.Form.Fields) == 0:
-		switch {
+		switch yes, ok := content.YesNo(k.Text); {
 		case k.Name != console.Rune || k.Ctrl || k.Alt:
-		case strings.EqualFold(k.Text, "y"):
+		case yes:
 			r.replyForm(Reply{Accept: true, Values: map[string]any{}})
-		case strings.EqualFold(k.Text, "n"):
+		case ok:
 			r.replyForm(Reply{})
 		}
 	case k.Name == console.Enter && !k.Alt && !k.Shift:
@@ -136,7 +136,7 @@ func (r *Rich) formLines() (lines []string, row, col int) {
 	if field.Description != "" {
 		head += " (" + field.Description + ")"
 	}
-	head += " [" + string(field.Type)
+	head += " [" + typeLabel(field)
 	if !field.Required {
 		head += ", " + words.FormOptional
 	}

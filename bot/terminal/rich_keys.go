@@ -126,6 +126,10 @@ func isCommand(text string) bool {
 // submitMessage shows a message and hands it in; the caller holds the lock.
 func (r *Rich) submitMessage(text string) {
 	r.printLines(r.echoMessage(text)...)
+	m := r.newMessage(text)
+	for i := range m.Files {
+		r.printLines(r.rich.Painter.Cut(paint.Dim, "  [ "+m.Files[i].Name+" ]", r.screen.Size().Cols-1))
+	}
 	if isCommand(text) {
 		if r.busy && !strings.HasPrefix(text, stopCommand) {
 			r.asides++
@@ -135,7 +139,7 @@ func (r *Rich) submitMessage(text string) {
 		r.silence.Begin(r.began)
 		r.stream = stream{}
 	}
-	r.queueStep(func(ctx context.Context) error { return r.handMessage(ctx, r.accept, r.newMessage(text)) })
+	r.queueStep(func(ctx context.Context) error { return r.handMessage(ctx, r.accept, m) })
 }
 
 // echoMessage returns a message as it stays above its answer.

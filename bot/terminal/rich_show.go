@@ -88,6 +88,7 @@ func (r *Rich) endTask() {
 		return q.card != nil && q.card.Turn != "" && q.card.Turn == r.turn
 	})
 	r.task = task{former: r.turn}
+	r.queueStatus()
 	r.openNext()
 	if len(queue) > 0 {
 		text := queue[0]
@@ -100,13 +101,17 @@ func (r *Rich) endTask() {
 func (r *Rich) showReply(row *bot.Row) {
 	if row.Content.Text != "" {
 		r.printLines("")
-		if row.Purpose == bot.Reply && len(row.Content.Entities) == 0 {
+		recap := strings.HasPrefix(row.Key, "recap/") // a model has written it
+		if (row.Purpose == bot.Reply || recap) && len(row.Content.Entities) == 0 {
 			r.showMarkdown(row.Content.Text)
 		} else {
 			r.printLines(r.rich.Painter.Message(row.Content.Text, row.Content.Entities, r.screen.Size().Cols-1)...)
 		}
 	}
 	r.showFiles(row)
+	if row.Purpose == bot.Reply && row.Turn == "" {
+		r.queueStatus() // the command may have chosen another model, or begun anew
+	}
 	if row.Purpose != bot.Reply || row.Turn != "" || !r.busy {
 		return
 	}
@@ -201,7 +206,7 @@ func (p *richProgress) Emit(_ context.Context, e agent.Event) {
 
 // showFinished shows a call that has ended, with what it has changed.
 func (r *Rich) showFinished(e agent.Event) {
-	t := running{tool: e.Tool}
+	t := running{tool: e.Tool, show: e.Args, does: e.Verb} // it may have been refused before it started
 	for i := range r.tools {
 		if r.tools[i].call == e.Call {
 			t = r.tools[i]
@@ -241,13 +246,16 @@ func (r *Rich) Recall(said, answer string) {
 	})
 }
 
-// Greet shows the first lines: what this is, and how it is used.
-func (r *Rich) Greet(title string) {
+// Greet shows the first lines: what this is, how it is used, and a note; "" = none.
+func (r *Rich) Greet(title, note string) {
 	r.withLock(func() {
 		r.whenOpen(func() {
 			width := r.screen.Size().Cols - 1
 			r.printLines(r.rich.Painter.Cut(paint.Bold, title, width))
 			r.printLines(r.rich.Painter.Text(paint.Dim, r.rich.Words.Welcome, width)...)
+			if note != "" {
+				r.printLines(r.rich.Painter.Text(paint.Yellow, note, width)...)
+			}
 		})
 	})
 }

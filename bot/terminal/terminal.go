@@ -23,6 +23,7 @@ import (
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/bot/visible"
+	"github.com/zephbot/zephbot/tools/mcp/content"
 )
 
 // Name is the channel's name, BotID the bot's id on it.
@@ -44,6 +45,7 @@ type Options struct {
 	Caller   string    // person's id without channel; "" = "local"
 	Language string
 	Choices  string // the prompt of a question; "" = in English
+	Dir      string // directory whose files a message attaches by "@path"; "" = none
 	Flush    func() // discards what was typed and not read yet; may be nil
 	// Unanswered reports whether a final row says why its turn ended without an answer; nil = none does.
 	Unanswered func(ctx context.Context, row *bot.Row) bool
@@ -149,7 +151,9 @@ func (t *Terminal) newMessage(text string) bot.Message {
 	if rest, ok := strings.CutPrefix(text, "/"); ok && rest != "" && !strings.HasPrefix(rest, "/") {
 		name, args, _ := strings.Cut(rest, " ")
 		m.Command, m.Args = strings.ToLower(name), strings.TrimSpace(args)
+		return m
 	}
+	m.Files = attachedFiles(t.opts.Dir, text)
 	return m
 }
 
@@ -465,15 +469,15 @@ func (t *Terminal) decideQuestion(ctx context.Context, accept Accept, q *questio
 func readChoice(line string) (choice, why string) {
 	word, why, _ := strings.Cut(strings.TrimSpace(line), " ")
 	word, why = strings.ToLower(word), strings.TrimSpace(why)
-	if bare := strings.TrimRight(word, ",:;."); bare == "n" || bare == "no" {
-		return "n", why
-	}
+	yes, ok := content.YesNo(strings.TrimRight(word, ",:;."))
 	switch {
+	case ok && !yes:
+		return "n", why
 	case why != "":
-	case word == "yes", word == "y":
-		return "y", ""
-	case word == "s":
+	case word == "s": // not the Spanish yes
 		return "s", ""
+	case yes:
+		return "y", ""
 	}
 	return approval.Gone, ""
 }

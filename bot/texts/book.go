@@ -33,6 +33,7 @@ type book struct {
 	Receipts  receiptBook
 	Showing   showingBook
 	Terminal  Terminal
+	Editor    editorBook
 	Edits     editBook
 	Recap     recapBook
 	Skills    skillBook

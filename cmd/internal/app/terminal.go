@@ -16,6 +16,7 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/cmd/internal/check"
 	"github.com/zephbot/zephbot/cmd/internal/layout"
+	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
@@ -31,6 +32,7 @@ type ChatOptions struct {
 	Screen   bool   // Out is a terminal
 	Flush    func() // discards what was typed and not read yet; may be nil
 	Language string
+	Note     string // is shown before the conversation begins; "" = nothing
 	// Continue goes on with the newest conversation of the directory; Resume, if not nil, with the one of this name, ""
 	// = one that the person chooses. Otherwise a new one begins.
 	Continue bool
@@ -143,6 +145,7 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		Language: chat.Language,
 		Choices:  texts.Words{}.Terminal(chat.Language).Choices,
 		Flush:    chat.Flush,
+		Dir:      opts.WorkDir,
 		Now:      opts.Now,
 	}
 	if chat.Once != "" {
@@ -164,8 +167,14 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 	if s.core, err = OpenCore(ctx, opts); err != nil {
 		return err
 	}
+	attached := &terminal.Attached{
+		Dir:    opts.WorkDir,
+		Redact: s.core.redactor.String,
+		Wrap:   func(from source.Source, text string) (string, []string) { return s.core.stages.marker.Wrap(from, text) },
+	}
 	s.service, err = newService(s.core, channel{
 		owned:    true,
+		incoming: incoming{files: attached, receive: attached.Receive},
 		name:     terminal.Name,
 		bot:      terminal.BotID,
 		decoders: map[bot.Source]bot.Decoder{bot.FromTerminal: bot.MessageDecoder{}},
@@ -177,7 +186,11 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		once:     chat.Once != "",
 		patience: chat.patience(),
 		rights: func(context.Context, bot.Place, string) (approval.Rights, error) {
-			return approval.Rights{Required: 1, Requester: chat.Ask}, nil
+			r := approval.Rights{Required: 1, Requester: chat.Ask}
+			if chat.Ask { // who sits here can change the configuration
+				r.Admins = []string{s.person.Opening().Caller}
+			}
+			return r, nil
 		},
 		admins: func() []string { return nil },
 	})

@@ -54,6 +54,13 @@ func (s *sitting) face(o terminal.Options, opts Options) *terminal.Rich {
 		Complete: func(prefix string) []string { return terminal.Paths(opts.WorkDir, prefix) },
 		Proposed: func(ctx context.Context, press string) []terminal.Change { return s.core.proposed(ctx, press) },
 		Changed:  s.seen.take,
+		Status: func(ctx context.Context, session bot.SessionKey) string {
+			used, err := s.core.consumptionOf(ctx, session)
+			if err != nil {
+				return "" // the next answer says what is wrong
+			}
+			return words.Consumption(o.Language, s.core.modelLineOf(session), used.tokens, used.room, used.usd)
+		},
 	})
 }
 
@@ -87,7 +94,10 @@ func (s *sitting) talk(ctx context.Context) error {
 	}
 	if s.rich != nil {
 		s.rich.SetCommands(s.commands())
-		s.rich.Greet("zephbot " + s.core.opts.Version + " · " + s.core.opts.WorkDir)
+		s.rich.Greet("zephbot "+s.core.opts.Version+" · "+s.core.opts.WorkDir, s.chat.Note)
+	}
+	if s.rich == nil && s.chat.Note != "" {
+		_, _ = fmt.Fprintln(s.chat.Err, s.chat.Note) // who does not see it loses nothing
 	}
 	list := s.core.conversations()
 	if s.chat.Once != "" {
@@ -207,11 +217,22 @@ func (s *sitting) accept(list *terminal.Conversations) terminal.Accept {
 
 // commands lists what can be completed after a slash.
 func (s *sitting) commands() []terminal.Command {
-	words := texts.Words{}
 	var list []terminal.Command
-	for _, name := range s.service.commands.Menu(command.Reader{Admin: true, Decides: true}) {
-		list = append(list, terminal.Command{Name: name, About: words.Describe(s.chat.Language, name)})
+	for _, c := range s.service.ownerMenu(s.chat.Language) {
+		list = append(list, terminal.Command(c))
 	}
-	slices.SortFunc(list, func(a, b terminal.Command) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// listedCommand is a command with a line about it.
+type listedCommand struct{ Name, About string }
+
+// ownerMenu lists the commands of who runs the service, by name.
+func (s *service) ownerMenu(language string) []listedCommand {
+	var list []listedCommand
+	for _, name := range s.commands.Menu(command.Reader{Admin: true, Decides: true}) {
+		list = append(list, listedCommand{Name: name, About: texts.Words{}.Describe(language, name)})
+	}
+	slices.SortFunc(list, func(a, b listedCommand) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }

@@ -83,7 +83,7 @@ func (c *command) chat(cmd *cobra.Command, f *chatFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := c.loadForChat(text == "" && !f.asJSON)
+	cfg, note, err := c.loadForChat(text == "" && !f.asJSON)
 	if err != nil {
 		return err
 	}
@@ -95,6 +95,7 @@ func (c *command) chat(cmd *cobra.Command, f *chatFlags, args []string) error {
 		Out:        c.env.Out,
 		Once:       text,
 		Wait:       f.wait,
+		Note:       note,
 		JSON:       f.asJSON,
 		Ask:        c.env.InTerm,
 		Screen:     c.env.OutTerm,
@@ -114,18 +115,17 @@ func (c *command) chat(cmd *cobra.Command, f *chatFlags, args []string) error {
 	return app.Chat(cmd.Context(), c.options(cfg), o)
 }
 
-// loadForChat reads the configuration. If it has no model and a person is there to talk, the built-in one answers, and
-// is said to; a single message, or a program, is not to take what it says for an answer.
-func (c *command) loadForChat(talk bool) (*config.Config, error) {
-	cfg, err := c.load()
+// loadForChat reads the configuration. If it has no model and a person is there to talk, the built-in one answers, which
+// note says; a single message, or a program, is not to take what it says for an answer.
+func (c *command) loadForChat(talk bool) (cfg *config.Config, note string, err error) {
+	cfg, err = c.load()
 	if err != nil || len(cfg.LLM.Providers) > 0 || !talk || !c.env.InTerm {
-		return cfg, err
+		return cfg, "", err
 	}
-	words := texts.Words{}.Terminal(language(c.env.Environ))
-	_, _ = fmt.Fprintln(c.env.Err, "zephbot: "+words.BuiltIn) // a person who does not see it loses nothing
 	from := c.source()
 	from.Env = append(slices.Clone(from.Env), simulate.OfflineModel()...)
-	return config.Load(from)
+	cfg, err = config.Load(from)
+	return cfg, texts.Words{}.Terminal(language(c.env.Environ)).BuiltIn, err
 }
 
 // reportJSON ends the output of --once --json with an event of the type error if there is an error that was not shown.

@@ -159,7 +159,8 @@ func TestTerminalApproval(t *testing.T) {
 		t.Errorf("what was typed ahead:\n%s", got)
 	}
 	<-time.After(time.Second) // a person reads the question before they answer it
-	p.keys("Down", "Down", "Enter")
+	p.await("Always", 1) // who sits at the terminal may decide for good
+	p.keys("Up", "Enter")
 	p.await("Denied", 1)
 	p.await("why?", 1)
 	p.text("another name, please")
@@ -211,7 +212,7 @@ func TestTerminalWithoutModel(t *testing.T) {
 	p.await("/help", 1)
 	p.text("what files are here?")
 	p.keys("Enter")
-	p.await("This is in", 1)
+	p.await("There is nothing here yet", 1)
 	p.gone(" s · ") // while a turn runs, Ctrl-D does not leave
 	p.keys("C-d")
 	p.await("ended 0", 1)

@@ -43,16 +43,25 @@ func Parse(f Field, text string) (any, error) {
 	return value, nil
 }
 
+// YesNo reads what a person answers to a question with yes or no: a word or its first letter, in any case and any
+// language that the service speaks, or what programs write for it. ok is false if it is none of these.
+func YesNo(text string) (yes, ok bool) {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "y", "yes", "j", "ja", "s", "si", "sí", "д", "да", "true", "on", "1":
+		return true, true
+	case "n", "no", "nein", "н", "нет", "false", "off", "0":
+		return false, true
+	}
+	return false, false
+}
+
 func (f Field) read(text string) (any, error) {
 	switch f.Type {
 	case Boolean:
-		switch strings.ToLower(text) {
-		case "yes", "1":
-			return true, nil
-		case "no", "0":
-			return false, nil
+		if yes, ok := YesNo(text); ok {
+			return yes, nil
 		}
-		return nil, errors.New("answer yes or no")
+		return nil, errors.New("answer y or n")
 	case Integer:
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
