@@ -67,8 +67,21 @@ type Backend struct {
 	// Held: commands may run in the kernel sandbox only, and so not in the editor's terminal.
 	Held    bool
 	Servers Servers
-	Redact  func(string) string // removes credentials
-	Bare    func(string) string // removes the marks of texts of strangers, which are meant for the model
+	// Commands are what a person can begin a prompt with, in their language; nil = none.
+	Commands []Command
+	// Usage returns what a conversation has used; nil = nothing is told.
+	Usage  func(ctx context.Context, session bot.SessionKey) (Usage, error)
+	Redact func(string) string // removes credentials
+	Bare   func(string) string // removes the marks of texts of strangers, which are meant for the model
+}
+
+// Command is one that a prompt can begin with.
+type Command struct{ Name, About string }
+
+// Usage is what a conversation has used.
+type Usage struct {
+	Used, Size int     // tokens that fill the model's context, and how many there is room for; Size 0 = unknown
+	USD        float64 // since the conversation began; 0 = nothing, or no prices are known
 }
 
 // Servers connects the MCP servers of sessions (mcp.Manager).
@@ -89,9 +102,11 @@ type server struct {
 	greeted  bool
 	projects map[string]*Project
 	sessions map[string]*session
-	resting  map[string]params // how sessions that were closed because they were idle were opened
-	opening  sync.Mutex        // serialises what opens projects; locked after turnover
-	turnover chan struct{}     // has room for whoever opens or closes sessions (enter); taken before any lock
+	resting  map[string]params   // how sessions that were closed because they were idle were opened
+	fresh    map[string]*session // whose id the editor is about to learn
+	opening  sync.Mutex          // serialises what opens projects; locked after turnover
+	cancels  cancelRequests
+	turnover chan struct{} // has room for whoever opens or closes sessions (enter); taken before any lock
 }
 
 // params are what an editor opens a session with.
@@ -112,6 +127,7 @@ func Serve(ctx context.Context, o Options) error {
 		projects: map[string]*Project{},
 		sessions: map[string]*session{},
 		resting:  map[string]params{},
+		fresh:    map[string]*session{},
 		turnover: make(chan struct{}, 1),
 	}
 	if s.opts.Timeout == 0 {
@@ -121,13 +137,16 @@ func Serve(ctx context.Context, o Options) error {
 		s.opts.Idle = idleTime
 	}
 	out := newQueue(o.Out)
+	out.answered = s.announce
 	var writing, reading sync.WaitGroup
 	writing.Go(out.writeQueued)
 	lines, feed := io.Pipe()
 	s.conn = sdk.NewAgentSideConnection(s, out, lines)
 	s.conn.SetLogger(slog.New(slog.DiscardHandler)) // it would log what people write
 	// Not waited for: a read of stdin cannot be interrupted.
-	reading.Go(func() { _ = feed.CloseWithError(sieve{in: o.In, out: out, log: o.Log}.copyLines(feed)) })
+	reading.Go(func() {
+		_ = feed.CloseWithError(sieve{in: o.In, out: out, log: o.Log, cancels: &s.cancels}.copyLines(feed))
+	})
 	sweeping := s.startSweeps()
 	select {
 	case <-s.conn.Done():

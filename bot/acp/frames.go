@@ -21,9 +21,10 @@ const maxQueued = 64 << 20
 // sieve passes on the lines that are messages of the protocol, and answers the others: the library would drop what is
 // no JSON without an answer, and end the connection at a line that is too long.
 type sieve struct {
-	in  io.Reader
-	out io.Writer
-	log zerolog.Logger
+	in      io.Reader
+	out     io.Writer
+	log     zerolog.Logger
+	cancels *cancelRequests // told of each message; nil = nobody is
 }
 
 // copyLines passes lines on until the input ends; the error is io.EOF or that of the input.
@@ -34,7 +35,7 @@ func (g sieve) copyLines(to io.Writer) error {
 		if len(bytes.TrimSpace(line)) > 0 {
 			if problem := judgeLine(line, size); problem != nil {
 				g.refuseLine(line, problem)
-			} else if _, err := to.Write(append(line, '\n')); err != nil {
+			} else if err := g.passLine(to, line); err != nil {
 				return err
 			}
 		}
@@ -42,6 +43,15 @@ func (g sieve) copyLines(to io.Writer) error {
 			return err
 		}
 	}
+}
+
+// passLine passes on a message. What it cancels is known before the library cancels it.
+func (g sieve) passLine(to io.Writer, line []byte) error {
+	if g.cancels != nil {
+		g.cancels.observe(line)
+	}
+	_, err := to.Write(append(line, '\n'))
+	return err
 }
 
 // readLine reads a line without its end. Of one that is too long only the beginning is kept; size is its length.
@@ -163,8 +173,9 @@ func idOf(line []byte) json.RawMessage {
 
 // queue is what waits to be written: nothing that works on a turn waits for an editor that does not read.
 type queue struct {
-	to     io.Writer
-	broken chan struct{} // closed when nothing can be written any more
+	to       io.Writer
+	broken   chan struct{}     // closed when nothing can be written any more
+	answered func(line []byte) // told of each message once it is queued; nil = nobody is. It must not block
 
 	mu     sync.Mutex
 	more   *sync.Cond
@@ -185,6 +196,14 @@ var errClosed = errors.New("the editor does not read any more")
 
 // Write implements io.Writer: each call is one message.
 func (q *queue) Write(line []byte) (int, error) {
+	n, err := q.enqueue(line)
+	if err == nil && q.answered != nil {
+		q.answered(line)
+	}
+	return n, err
+}
+
+func (q *queue) enqueue(line []byte) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed || q.failed {

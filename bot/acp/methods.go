@@ -49,6 +49,7 @@ func (s *server) NewSession(ctx context.Context, req sdk.NewSessionRequest) (res
 	if err != nil {
 		return resp, err
 	}
+	s.announceLater(sess)
 	return sdk.NewSessionResponse{SessionId: sdk.SessionId(sess.id), Modes: sess.listModes()}, nil
 }
 
@@ -64,6 +65,8 @@ func (s *server) LoadSession(
 	if err := sess.replayJournal(ctx); err != nil {
 		return resp, err
 	}
+	sess.sendCommands()
+	sess.sendUsage(ctx)
 	return sdk.LoadSessionResponse{Modes: sess.listModes()}, nil
 }
 
@@ -76,6 +79,8 @@ func (s *server) ResumeSession(
 	if err != nil {
 		return resp, err
 	}
+	sess.sendCommands()
+	sess.sendUsage(ctx)
 	return sdk.ResumeSessionResponse{Modes: sess.listModes()}, nil
 }
 

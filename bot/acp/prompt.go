@@ -42,7 +42,8 @@ func (s *server) Prompt(ctx context.Context, req sdk.PromptRequest) (resp sdk.Pr
 	s.busy.Add(1)
 	defer s.busy.Done()
 	// The library cancels the request of a prompt when another one of its session arrives, even if that one is refused.
-	// What ends a prompt is session/cancel, and the end of the connection.
+	// What ends a prompt is session/cancel, $/cancel_request with its id, and the end of the connection.
+	request := ctx
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	defer context.AfterFunc(s.life, end)()
@@ -51,6 +52,11 @@ func (s *server) Prompt(ctx context.Context, req sdk.PromptRequest) (resp sdk.Pr
 		return resp, err
 	}
 	defer sess.finishPrompt(p)
+	defer context.AfterFunc(request, func() {
+		if s.cancels.cancelled(sess.id) {
+			sess.cancelTurn()
+		}
+	})()
 	msg, err := sess.readBlocks(ctx, p.id, req.Prompt)
 	if err != nil {
 		return resp, err
@@ -62,6 +68,7 @@ func (s *server) Prompt(ctx context.Context, req sdk.PromptRequest) (resp sdk.Pr
 		return sdk.PromptResponse{StopReason: sdk.StopReasonCancelled}, err
 	}
 	reason, err := sess.awaitTurn(ctx, p)
+	sess.sendUsage(ctx)
 	return sdk.PromptResponse{StopReason: reason}, err
 }
 

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/tools"
@@ -122,18 +123,13 @@ func (s *session) saveSession(ctx context.Context) error {
 
 // listModes lists the modes and the one that holds.
 func (s *session) listModes() *sdk.SessionModeState {
-	words := map[string]string{
-		modeAsk:       "Asks before anything is changed or run",
-		modeCode:      "Asks what the configuration says has to be asked",
-		modeArchitect: "Reads files and web pages, and changes nothing",
-	}
 	state := &sdk.SessionModeState{CurrentModeId: sdk.SessionModeId(s.currentMode())}
 	for _, id := range []string{modeAsk, modeCode, modeArchitect} {
-		text := words[id]
+		name, about := texts.Words{}.EditorMode(s.server.opts.Language, id)
 		state.AvailableModes = append(state.AvailableModes, sdk.SessionMode{
 			Id:          sdk.SessionModeId(id),
-			Name:        id,
-			Description: &text,
+			Name:        name,
+			Description: &about,
 		})
 	}
 	return state

@@ -3,6 +3,7 @@ package acptest
 import (
 	"context"
 	"encoding/base64"
+	"runtime"
 	"testing"
 
 	sdk "github.com/coder/acp-go-sdk"
@@ -77,14 +78,45 @@ func (e *Editor) Greet(t *testing.T) Greeting {
 	return resp
 }
 
-// Begin opens a session.
+// Begin opens a session, and waits until the agent has told which commands there are.
 func (e *Editor) Begin(t *testing.T, dir string, servers ...Server) Session {
 	t.Helper()
 	s, err := e.TryBegin(t.Context(), dir, servers...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	for e.Commands(s) == nil {
+		if t.Context().Err() != nil {
+			t.Fatal("the agent names no commands")
+		}
+		runtime.Gosched()
+	}
 	return s
+}
+
+// Commands returns the names of the commands that a prompt can begin with, as the agent named them last; nil = it has
+// not.
+func (e *Editor) Commands(session Session) (names []string) {
+	for _, u := range e.Updates(session) {
+		if u.AvailableCommandsUpdate == nil {
+			continue
+		}
+		names = []string{}
+		for _, c := range u.AvailableCommandsUpdate.AvailableCommands {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// Usage returns what a session has used, as the agent said last; nil = it has not.
+func (e *Editor) Usage(session Session) (last *sdk.SessionUsageUpdate) {
+	for _, u := range e.Updates(session) {
+		if u.UsageUpdate != nil {
+			last = u.UsageUpdate
+		}
+	}
+	return last
 }
 
 // TryBegin opens a session.

@@ -43,7 +43,7 @@ func ACP(ctx context.Context, opts Options, o ACPOptions) error {
 		return err
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	h := &editor{opts: opts, life: life}
+	h := &editor{opts: opts, life: life, language: o.Language}
 	err := acp.Serve(ctx, acp.Options{
 		In:       o.In,
 		Out:      o.Out,
@@ -76,9 +76,10 @@ func localUser() string {
 
 // editor holds the services of the directories in which an editor has sessions.
 type editor struct {
-	opts    Options
-	life    context.Context //nolint:containedctx // of all services: it ends with the process
-	running sync.WaitGroup
+	opts     Options
+	language string
+	life     context.Context //nolint:containedctx // of all services: it ends with the process
+	running  sync.WaitGroup
 
 	mu     sync.Mutex
 	failed error
@@ -138,28 +139,42 @@ func (e *editor) open(ctx context.Context, dir string, p *acp.Project) (acp.Back
 	}
 	c.awaitServers(ctx)
 	c.awaitEnds(ctx, left)
-	return c.backend(s), nil
+	return e.backend(c, s), nil
 }
 
 // backend is what the channel needs of a running service.
-func (c *Core) backend(s *service) acp.Backend {
+func (e *editor) backend(c *Core, s *service) acp.Backend {
 	type read = func(ctx context.Context, path string) (string, error)
 	type write = func(ctx context.Context, path, text string) error
 	return acp.Backend{
-		Store:   c.stores.Bot,
-		Blobs:   c.stores.Blobs,
-		Tools:   c.registry,
-		Servers: c.servers,
-		Redact:  c.redactor.String,
-		Bare:    chain.StripMarks,
-		Accept:  s.dispatcher.Accept,
-		Held:    c.cfg.Tools.Shell.Sandbox == shell.SandboxRequired,
+		Store:    c.stores.Bot,
+		Blobs:    c.stores.Blobs,
+		Tools:    c.registry,
+		Servers:  c.servers,
+		Redact:   c.redactor.String,
+		Bare:     chain.StripMarks,
+		Accept:   s.dispatcher.Accept,
+		Held:     c.cfg.Tools.Shell.Sandbox == shell.SandboxRequired,
+		Commands: e.commands(s),
+		Usage: func(ctx context.Context, session bot.SessionKey) (acp.Usage, error) {
+			used, err := c.consumptionOf(ctx, session)
+			return acp.Usage{Used: used.tokens, Size: used.room, USD: used.usd}, err
+		},
 		Through: func(r read, w write) ([]tools.Tool, error) {
 			o := c.fileOptions(c.kit)
 			o.ReadText, o.WriteText = r, w
 			return file.Through(o)
 		},
 	}
+}
+
+// commands lists what a prompt can begin with.
+func (e *editor) commands(s *service) []acp.Command {
+	var list []acp.Command
+	for _, c := range s.ownerMenu(e.language) {
+		list = append(list, acp.Command(c))
+	}
+	return list
 }
 
 // maxEditors is how many processes may have sessions in one directory at the same time.

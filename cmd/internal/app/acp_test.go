@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -63,7 +64,7 @@ func (d *studio) start(t *testing.T, script, conf string) {
 	}
 	d.Start(t, func(in io.Reader, out io.Writer) error {
 		o := d.options
-		o.In, o.Out, o.Language = in, out, "en"
+		o.In, o.Out, o.Language = in, out, cmp.Or(o.Language, "en")
 		return app.ACP(t.Context(), app.Options{Config: cfg, Version: "test", Log: zerolog.New(zerolog.NewTestWriter(t)), WorkDir: home, State: d.state, Provider: model}, o)
 	})
 	d.Greet(t)
@@ -249,6 +250,79 @@ on "again": say Here.`, "")
 				t.Errorf("ended with %s, said %q", reason, d.Said(s))
 			}
 		})
+	}
+}
+
+// TestEditorCancelsRequest: a prompt that is cancelled by the id of its request ends like one that session/cancel ends;
+// another prompt of its session, which is refused, does not end it.
+func TestEditorCancelsRequest(t *testing.T) {
+	t.Parallel()
+	e := &acptest.Editor{}
+	asked, withdrawn := make(chan struct{}), make(chan struct{})
+	e.Decide = func(ctx context.Context, _ acptest.Permission) string {
+		close(asked)
+		<-ctx.Done()
+		close(withdrawn)
+		return "y" // too late
+	}
+	d := openStudio(t, e, `on "go": call bash {"command":"touch made"}
+then say Done.
+on "again": say Here.`, "")
+	s := d.Begin(t, d.dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	var cancelling sync.WaitGroup
+	cancelling.Go(func() {
+		<-asked
+		if _, err := d.TrySay(t.Context(), s, acptest.Text("second")); err == nil {
+			t.Error("two prompts at once")
+		}
+		select {
+		case <-withdrawn:
+			t.Error("a refused prompt has ended the one before it")
+		default:
+		}
+		cancel()
+	})
+	if reason, err := d.TrySay(ctx, s, acptest.Text("go")); err == nil && reason != "cancelled" {
+		t.Errorf("ended with %s", reason)
+	}
+	cancelling.Wait()
+	<-withdrawn
+	for { // the client does not wait for the end of what it has cancelled
+		reason, err := d.TrySay(t.Context(), s, acptest.Text("again"))
+		if err == nil {
+			if reason != "end_turn" || !strings.HasSuffix(d.Said(s), "Here.") {
+				t.Errorf("ended with %s, said %q", reason, d.Said(s))
+			}
+			break
+		}
+		runtime.Gosched()
+	}
+	if _, err := os.Stat(filepath.Join(d.dir, "made")); err == nil {
+		t.Error("it ran without an approval")
+	}
+}
+
+// TestEditorIsTold: an editor learns which commands there are, in the person's language like the names of the modes,
+// and what its session has used.
+func TestEditorIsTold(t *testing.T) {
+	t.Parallel()
+	d := openStudioWith(t, &acptest.Editor{}, app.ACPOptions{Language: "de"}, `on "go": say Fertig.
+and usage 120 30 0.15`, "")
+	s := d.Begin(t, d.dir)
+	if names := strings.Join(d.Commands(s), " "); !strings.Contains(names, "status") || !strings.Contains(names, "help") {
+		t.Errorf("commands: %s", names)
+	}
+	if lines := strings.Join(d.Lines(), "\n"); !strings.Contains(lines, `"name":"Nur lesen"`) {
+		t.Errorf("no German name of a mode in %s", lines)
+	}
+	d.Say(t, s, acptest.Text("go"))
+	if u := d.Usage(s); u == nil || u.Used != 150 || u.Size < u.Used || u.Cost == nil || u.Cost.Amount != 0.15 {
+		t.Errorf("used: %+v", u)
+	}
+	loaded, err := d.Load(t.Context(), d.dir, s)
+	if err != nil || loaded.Modes.AvailableModes[0].Name != "Fragen" {
+		t.Errorf("%v: %+v", err, loaded.Modes)
 	}
 }
 

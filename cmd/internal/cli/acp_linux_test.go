@@ -92,7 +92,7 @@ func TestRealEditorClient(t *testing.T) {
 	}
 	for _, want := range []string{
 		`"method":"session/request_permission"`, `"method":"fs/write_text_file"`, `"method":"terminal/create"`, `"method":"terminal/release"`,
-		`"status":"completed"`, `Mended.`, `"stopReason":"end_turn"`,
+		`"status":"completed"`, `Mended.`, `"stopReason":"end_turn"`, `"sessionUpdate":"available_commands_update"`,
 	} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("no %s in\n%s", want, out)

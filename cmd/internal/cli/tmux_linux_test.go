@@ -159,7 +159,7 @@ func TestTerminalApproval(t *testing.T) {
 		t.Errorf("what was typed ahead:\n%s", got)
 	}
 	<-time.After(time.Second) // a person reads the question before they answer it
-	p.await("Always", 1) // who sits at the terminal may decide for good
+	p.await("Always", 1)      // who sits at the terminal may decide for good
 	p.keys("Up", "Enter")
 	p.await("Denied", 1)
 	p.await("why?", 1)
