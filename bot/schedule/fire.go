@@ -218,6 +218,7 @@ func (d *Scheduler) skipRun(ctx context.Context, t task, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	d.deps.Log.Info().Str("task", t.Name).Time("due", t.Next).Msg("run left out: the last one is not finished")
 	if t.Next = next; t.Cron == "" { // it was made again while it runs: its time comes when that has ended
 		t.Next = now.Add(soon)
 		return d.applyTask(ctx, &t, &bot.Change{})
