@@ -40,6 +40,7 @@ type Editor struct {
 	buffers   map[string]string
 	written   []string
 	updates   []sdk.SessionNotification
+	updated   chan struct{} // has room for one: there are new updates
 	asked     []sdk.RequestPermissionRequest
 	forms     []sdk.UnstableCreateElicitationForm
 	terminals map[string]*terminal
@@ -63,7 +64,7 @@ type terminal struct {
 // Start connects the editor with an agent, which runs until its input ends.
 func (e *Editor) Start(t *testing.T, agent func(in io.Reader, out io.Writer) error) {
 	t.Helper()
-	e.terminals, e.ended = map[string]*terminal{}, make(chan error, 1)
+	e.terminals, e.ended, e.updated = map[string]*terminal{}, make(chan error, 1), make(chan struct{}, 1)
 	if e.buffers == nil {
 		e.buffers = map[string]string{}
 	}
@@ -253,6 +254,10 @@ func (e *Editor) SessionUpdate(_ context.Context, n sdk.SessionNotification) err
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.updates = append(e.updates, n)
+	select {
+	case e.updated <- struct{}{}:
+	default:
+	}
 	return nil
 }
 

@@ -3,7 +3,6 @@ package acptest
 import (
 	"context"
 	"encoding/base64"
-	"runtime"
 	"testing"
 
 	sdk "github.com/coder/acp-go-sdk"
@@ -86,10 +85,11 @@ func (e *Editor) Begin(t *testing.T, dir string, servers ...Server) Session {
 		t.Fatal(err)
 	}
 	for e.Commands(s) == nil {
-		if t.Context().Err() != nil {
+		select {
+		case <-e.updated:
+		case <-t.Context().Done():
 			t.Fatal("the agent names no commands")
 		}
-		runtime.Gosched()
 	}
 	return s
 }
