@@ -162,6 +162,8 @@ type Manager struct {
 	Words  texts.Words
 	Now    func() time.Time
 	Admins func() []string
+	// Names returns what people and groups are called, by caller id; nil = nobody knows.
+	Names func(ctx context.Context) map[string]string
 	// Priceless names the models whose price nobody knows.
 	Priceless []string
 	// Record gives the facts that put a change into the audit log; nil = there is none.
@@ -268,17 +270,21 @@ func (g *Manager) change(ctx context.Context, call *turn.Call, who, what, limit 
 		}
 		return turn.Effect{}, err
 	}
-	return answer(msg.Language, g.said(msg, s)), e, nil
+	return answer(msg.Language, g.said(ctx, msg, s)), e, nil
 }
 
 // said is a setting as people are told of it.
-func (g *Manager) said(msg *bot.Message, s setting) texts.Setting {
+func (g *Manager) said(ctx context.Context, msg *bot.Message, s setting) texts.Setting {
 	scope, id := texts.User, s.level[strings.LastIndexAny(s.level, "/:")+1:]
 	if !strings.HasPrefix(s.level, "user/") {
 		scope = texts.Chat
 	}
+	name := ""
+	if g.Names != nil {
+		name = g.Names(ctx)[msg.Place.Channel+":"+id]
+	}
 	return texts.Setting{
-		Level:  g.Words.Level(msg.Language, scope, id),
+		Level:  g.Words.Level(msg.Language, scope, id, name),
 		Unit:   s.of.Unit,
 		Window: s.of.Window,
 		Limit:  s.Limit,
@@ -295,7 +301,7 @@ func (g *Manager) list(ctx context.Context, msg *bot.Message) (string, error) {
 	var list []texts.Setting
 	for _, f := range facts {
 		if s, ok := parse(f); ok {
-			list = append(list, g.said(msg, s))
+			list = append(list, g.said(ctx, msg, s))
 		}
 	}
 	return g.Words.At(msg.Place).QuotaSettings(msg.Language, list), nil

@@ -185,9 +185,13 @@ func capital(text string) string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// Level names a person or a chat whose limits are set; id is that of the channel.
-func (w Words) Level(language string, scope Scope, id string) string {
+// Level names a person or a chat whose limits are set; id is that of the channel, by which admins name it, and name what
+// it is called ("" = nobody knows).
+func (w Words) Level(language string, scope Scope, id, name string) string {
 	b := w.in(language)
+	if name != "" {
+		return Named(name) + " (" + visible.Name(id) + ")"
+	}
 	if scope == User {
 		return fmt.Sprintf(b.Quota.Manage.Person, visible.Name(id))
 	}

@@ -19,7 +19,7 @@ func quotas(l string, m map[string][]string) {
 				all = append(all, u)
 			}
 			for _, limit := range []int64{0, 7} {
-				s := texts.Setting{Level: w.Level(l, texts.User, "42"), Unit: unit, Window: window, Limit: limit, By: "Ann", At: at}
+				s := texts.Setting{Level: w.Level(l, texts.User, "42", ""), Unit: unit, Window: window, Limit: limit, By: "Ann", At: at}
 				m["QuotaSet"] = append(m["QuotaSet"], w.QuotaSet(l, s))
 				m["QuotaUnset"] = append(m["QuotaUnset"], w.QuotaUnset(l, s))
 				m["QuotaSettings"] = append(m["QuotaSettings"], w.QuotaSettings(l, []texts.Setting{s}))
@@ -68,7 +68,7 @@ func TestQuotaSentences(t *testing.T) {
 				"This month (starts afresh on 2026-04-01)\nThis chat ▓▓▓░░░░░░░ $4.10 / $20",
 		},
 		{
-			w.QuotaSettings("en", []texts.Setting{{Level: w.Level("en", texts.User, "42"), Unit: texts.USD, Window: texts.Day, Limit: 2_500_000, By: "Ben", At: at}}),
+			w.QuotaSettings("en", []texts.Setting{{Level: w.Level("en", texts.User, "42", ""), Unit: texts.USD, Window: texts.Day, Limit: 2_500_000, By: "Ben", At: at}}),
 			"Limits that were set in the chat:\n• person 42: $2.50 a day (Ben, 2026-03-04 14:22 UTC)",
 		},
 	} {

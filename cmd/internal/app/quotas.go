@@ -50,6 +50,7 @@ func (s *service) newQuotas(store bot.Store) *quota.Manager {
 		Words:     c.words(),
 		Now:       c.now,
 		Admins:    s.ch.admins,
+		Names:     s.ch.names,
 		Priceless: slices.Sorted(maps.Values(c.models.Offers().Unpriced())),
 		Record:    c.quotaLine,
 		Recorded:  c.records.Settle,
