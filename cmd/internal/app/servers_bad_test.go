@@ -106,7 +106,7 @@ func TestServerRefused(t *testing.T) {
 		{`bad ..\` + kindServer, `bad: command "..\\` + kindServer + `" has a path in it`},
 		{"a:b " + kindServer, `a:b: server id "a:b": use letters, digits, _ . and - only`},
 		{strings.Repeat("x", 129) + " " + kindServer, "the limit is 128"},
-		{"short " + kindServer + " exit_at_once " + t.TempDir(), "short: its program ended (exit status 3); it said: fatal: there is no licence for this server (transient)"},
+		{"short " + kindServer + " exit_at_once " + t.TempDir(), "short: its program ended (exit status 3); it said: fatal: there is no licence for this server (it is confined: "},
 	} {
 		w.say("/mcp add " + tt.add)
 		if strings.HasPrefix(tt.add, "short ") {
