@@ -51,7 +51,11 @@ export async function refresh() {
   const number = ++asked;
   try {
     const panel = panels[state.panel];
-    const [me, data] = await Promise.all([get('me'), get(panel.path, { ...panel.query, ...state.query })]);
+    // One after the other: the first request of somebody who is no admin any more ends the session and says why. Another
+    // one beside it would only say that nobody is signed in.
+    const me = await get('me');
+    if (number !== asked) return;
+    const data = await get(panel.path, { ...panel.query, ...state.query });
     if (number !== asked) return;
     signedIn(me);
     nav();
