@@ -108,7 +108,8 @@ func laws(t *testing.T, e, nothing *filter.Engine) {
 		out := e.Filter(command, exit, text)
 		whole := sane(nothing, exit, text)
 		holdsFailures(t, out, exit, whole)
-		if len(out.Text) > len(whole) || utf8.RuneCountInString(out.Text) > utf8.RuneCountInString(whole) || out.LinesOut > out.LinesIn {
+		if len(out.Text) > len(whole) || utf8.RuneCountInString(out.Text) > utf8.RuneCountInString(whole) ||
+			out.LinesOut > max(out.LinesIn, 1+strings.Count(whole, "\n")) { // an overwritten failure gets a line of its own
 			t.Fatalf("larger than the input:\n%s\n--- from ---\n%s", out.Text, whole)
 		}
 		if !out.Dropped {
@@ -161,6 +162,18 @@ func everyLine(t *rapid.T, got, whole string) {
 	for line := range strings.SplitSeq(whole, "\n") {
 		if strings.TrimSpace(strings.TrimPrefix(line, "[stderr] ")) != "" && !left[line] {
 			t.Fatalf("%q was dropped without a report:\n%s", line, got)
+		}
+	}
+}
+
+// TestOverwrittenFailure: a failure that a carriage return has overwritten is shown on a line of its own, so that there
+// are more lines than the command printed; nothing is said to be saved then.
+func TestOverwrittenFailure(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"cargo test", "nothing"} {
+		out := engine(t, filter.Options{}).Filter(command, nil, "×\rA")
+		if out.Text != "×\nA" || out.LinesIn != 1 || out.LinesOut != 2 || out.Stats() != "" {
+			t.Errorf("%s: %q, %d lines of %d, %q", command, out.Text, out.LinesOut, out.LinesIn, out.Stats())
 		}
 	}
 }
