@@ -170,32 +170,7 @@ func (p *Project) Receive(
 
 // Receive implements turn.Attachments.
 func (r receiver) Receive(ctx context.Context, sent *turn.Sent) (turn.Received, error) {
-	rest, others := *sent.Message, *sent
-	rest.Files = nil
-	var own turn.Received
-	for i := range sent.Message.Files {
-		a := &sent.Message.Files[i]
-		if a.Kind != kindResource {
-			rest.Files = append(rest.Files, *a)
-			continue
-		}
-		part, rules, err := r.readResource(ctx, a)
-		if err != nil {
-			return turn.Received{}, err
-		}
-		own.Parts = append(own.Parts, part)
-		own.Flag(source.File(a.Name), rules)
-	}
-	if len(rest.Files) == 0 {
-		return own, nil
-	}
-	others.Message = &rest
-	got, err := r.next.Receive(ctx, &others)
-	got.Parts = append(own.Parts, got.Parts...)
-	if own.Flagged {
-		got.Flagged, got.Source = true, own.Source
-	}
-	return got, err
+	return turn.ReceiveKind(ctx, sent, r.next, kindResource, r.readResource)
 }
 
 // readResource returns a text that came with a prompt, between the marks of texts of strangers.

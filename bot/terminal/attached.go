@@ -104,49 +104,27 @@ type namedReceiver struct {
 
 // Receive implements turn.Attachments.
 func (r namedReceiver) Receive(ctx context.Context, sent *turn.Sent) (turn.Received, error) {
-	rest, others := *sent.Message, *sent
-	rest.Files = nil
-	var own turn.Received
-	for i := range sent.Message.Files {
-		a := &sent.Message.Files[i]
-		if a.Kind != kindNamed {
-			rest.Files = append(rest.Files, *a)
-			continue
-		}
-		part, rules := r.readNamed(ctx, a)
-		own.Parts = append(own.Parts, part)
-		own.Flag(source.File(a.Name), rules)
-	}
-	if len(rest.Files) == 0 {
-		return own, nil
-	}
-	others.Message = &rest
-	got, err := r.next.Receive(ctx, &others)
-	got.Parts = append(own.Parts, got.Parts...)
-	if own.Flagged {
-		got.Flagged, got.Source = true, own.Source
-	}
-	return got, err
+	return turn.ReceiveKind(ctx, sent, r.next, kindNamed, r.readNamed)
 }
 
-// readNamed shows the text of a file; of what is none, it says that it is there.
-func (r namedReceiver) readNamed(ctx context.Context, a *bot.Attachment) (part llm.Part, rules []string) {
+// readNamed shows the text of a file; of what is none, it says that it is there. Its only error is that of ctx.
+func (r namedReceiver) readNamed(ctx context.Context, a *bot.Attachment) (part llm.Part, rules []string, err error) {
 	part.Kind = llm.TextPart
 	line := fmt.Sprintf("[attached: the file %q, %d bytes]", a.Name, a.Size)
 	content, err := r.files.Fetch(ctx, a.ID)
 	if err != nil {
 		part.Text = line + "\n[it cannot be read any more]"
-		return part, nil
+		return part, nil, ctx.Err()
 	}
 	defer func() { _ = content.Close() }() // it is only read
 	raw, err := io.ReadAll(io.LimitReader(content, maxShown+utf8.UTFMax))
 	switch {
 	case err != nil:
 		part.Text = line + "\n[it could not be read]"
-		return part, nil
+		return part, nil, ctx.Err()
 	case !isText(raw):
 		part.Text = line + "\n[it is no text in UTF-8; the tools can work with it]"
-		return part, nil
+		return part, nil, ctx.Err()
 	}
 	if cut := maxShown; len(raw) > cut {
 		for cut > 0 && !utf8.RuneStart(raw[cut]) {
@@ -157,7 +135,7 @@ func (r namedReceiver) readNamed(ctx context.Context, a *bot.Attachment) (part l
 	}
 	marked, rules := r.files.Wrap(source.File(a.Name), r.files.Redact(string(raw)))
 	part.Text = line + "\n" + marked
-	return part, rules
+	return part, rules, nil
 }
 
 // isText reports whether the beginning of a file looks like text in UTF-8.

@@ -41,6 +41,40 @@ type Attachments interface {
 	Receive(ctx context.Context, sent *Sent) (Received, error)
 }
 
+// ReceiveKind has read read the files of one kind, and next receive the others. What read gives comes first; rules are
+// those that its text matched. Its only error is that of ctx.
+func ReceiveKind(
+	ctx context.Context, sent *Sent, next Attachments, kind string,
+	read func(context.Context, *bot.Attachment) (part llm.Part, rules []string, err error),
+) (Received, error) {
+	rest, others := *sent.Message, *sent
+	rest.Files = nil
+	var own Received
+	for i := range sent.Message.Files {
+		a := &sent.Message.Files[i]
+		if a.Kind != kind {
+			rest.Files = append(rest.Files, *a)
+			continue
+		}
+		part, rules, err := read(ctx, a)
+		if err != nil {
+			return Received{}, err
+		}
+		own.Parts = append(own.Parts, part)
+		own.Flag(source.File(a.Name), rules)
+	}
+	if len(rest.Files) == 0 {
+		return own, nil
+	}
+	others.Message = &rest
+	got, err := next.Receive(ctx, &others)
+	got.Parts = append(own.Parts, got.Parts...)
+	if own.Flagged {
+		got.Flagged, got.Source = true, own.Source
+	}
+	return got, err
+}
+
 // FileProblem is why a file that a person sent cannot be worked with.
 type FileProblem string
 
