@@ -21,6 +21,10 @@ type Change struct {
 	Replace []Replacement
 	// The arrival that the Change handles, and finishes; ErrHandled if it no longer waits. 0 = none.
 	Handles int64
+	// Unbegun is the session in whose lane those arrivals wait that the Change handles or gives up: ErrHandled if a
+	// turn has begun with one of them. Claims of the lane that were made while it was idle become void, so that none
+	// begins with one either. "" = not checked.
+	Unbegun SessionKey
 	// Finished arrivals, including dead letters; finishing one again is no error, an unknown one is ErrNotFound.
 	Done   []int64
 	Retry  []DeadLetter // arrivals whose handling failed: adds 1 to their attempts; no effect if they no longer wait

@@ -233,7 +233,7 @@ func (d *Dispatcher) chargeTurn(
 	}
 	d.observe(Observation{What: "turn", Kind: "quota", Turn: d.turnID(a)})
 	defer d.runEnded(a)
-	return admission, d.mayLookAgain(ctx, a, d.storeEffect(ctx, a, func() (turn.Effect, error) {
+	return admission, d.mayLookAgain(ctx, a, d.storeEffectInLane(ctx, a, func() (turn.Effect, error) {
 		key := admission.Once
 		if key != "" {
 			key = "quota/" + key

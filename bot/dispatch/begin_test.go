@@ -442,3 +442,49 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 		}
 	})
 }
+
+// beatenMeter refuses a turn that another process has begun in the meantime.
+type beatenMeter struct {
+	*meter
+	w     *world
+	other *process
+}
+
+func (m *beatenMeter) Admit(ctx context.Context, msg *bot.Message, _ string) (turn.Admission, error) {
+	refusal := turn.Admission{Refusal: "used up"}
+	name := session(msg.Place.Chat)
+	waiting, err := m.w.store.Next(ctx, name, 1)
+	if err != nil || len(waiting) == 0 {
+		return refusal, err
+	}
+	m.other.Wake(name)
+	for {
+		lane, err := m.w.store.Lane(ctx, name)
+		if err != nil || lane.Turn != "" {
+			return refusal, err
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+// TestRefusedAfterAnotherBegan: of two processes that look at a message at once, one begins its turn and the other one
+// finds the quota used up, perhaps by that very turn. The person is answered, and not refused as well.
+func TestRefusedAfterAnotherBegan(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		open := make(chan struct{})
+		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+			if out, err, ok := until(ctx, open, turn); !ok {
+				return out, err
+			}
+			return echo(ctx, turn, log, sink)
+		}
+		other := w.start()
+		w.parts = func(p *dispatch.Parts) { p.Meter = &beatenMeter{meter: w.meter, w: w, other: other} }
+		w.accept(w.start(), w.private("ann", "hello"))
+		pass(time.Second)
+		close(open)
+		pass(time.Second)
+		w.want(bot.Final, "re: hello")
+		w.want(bot.Reply)
+	})
+}

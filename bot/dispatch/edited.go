@@ -351,7 +351,7 @@ func (d *Dispatcher) offerAgain(
 
 // editedLate handles an edit for a turn that ended before it could read it.
 func (d *Dispatcher) editedLate(ctx context.Context, t *task) bool {
-	return d.mayLookAgain(ctx, t.arrival, d.storeEffect(ctx, t.arrival, func() (e turn.Effect, err error) {
+	return d.mayLookAgain(ctx, t.arrival, d.storeEffectInLane(ctx, t.arrival, func() (e turn.Effect, err error) {
 		if !t.verdict.OK {
 			return e, nil
 		}

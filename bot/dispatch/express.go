@@ -269,6 +269,16 @@ func (d *Dispatcher) storeEffect(ctx context.Context, a *bot.Arrival, compute fu
 	})
 }
 
+// storeEffectInLane is storeEffect for an arrival that waits in its lane: if another worker has begun a turn with it in
+// the meantime, nothing is stored.
+func (d *Dispatcher) storeEffectInLane(ctx context.Context, a *bot.Arrival, compute func() (turn.Effect, error)) error {
+	return d.storeEffect(ctx, a, func() (turn.Effect, error) {
+		e, err := compute()
+		e.Change.Unbegun = a.Session
+		return e, err
+	})
+}
+
 // ApplyEffect stores an Effect and does what follows from it. It is also for what is decided outside of messages, such
 // as on the operator's page. compute is called again if the state has changed in the meantime; its error ends it.
 func (d *Dispatcher) ApplyEffect(ctx context.Context, compute func() (turn.Effect, error)) error {
@@ -328,6 +338,9 @@ func (d *Dispatcher) forgetChanged(change *bot.Change) {
 	}
 	if change.Append != nil {
 		d.kept.drop(change.Append.Session)
+	}
+	if change.Unbegun != "" {
+		d.kept.drop(change.Unbegun)
 	}
 }
 

@@ -51,7 +51,7 @@ func (d *Dispatcher) runEnded(a *bot.Arrival) {
 // refuseRun ends a run whose owner is not admitted any more. The schedule tells the admins, and nobody else.
 func (d *Dispatcher) refuseRun(ctx context.Context, a *bot.Arrival) error {
 	defer d.runEnded(a)
-	return d.storeEffect(ctx, a, func() (e turn.Effect, err error) {
+	return d.storeEffectInLane(ctx, a, func() (e turn.Effect, err error) {
 		d.runEnds(a, &e.Change, runRefused)
 		return e, nil
 	})

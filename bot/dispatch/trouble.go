@@ -87,7 +87,9 @@ func (d *Dispatcher) giveUp(ctx context.Context, session bot.SessionKey, a *bot.
 			text = d.parts.Words.Broken("", requestID(turn))
 			change.Send = brokenIn(&lane, text, turn)
 		}
+		change.Unbegun = session
 		if lane.Turn != "" && lane.Arrival == a.Seq {
+			change.Unbegun = ""
 			if err := d.addTurnEnd(ctx, &lane, change, journal.ReasonInternal, text); err != nil {
 				d.report(ctx, err, "end a turn")
 				return false

@@ -219,7 +219,7 @@ func (d *Dispatcher) beginNext(ctx context.Context, lane bot.Lane, waiting []bot
 		return d.command(ctx, lane, t)
 	}
 	if empty(t.msg) {
-		return d.mayLookAgain(ctx, a, d.storeEffect(ctx, a, func() (turn.Effect, error) {
+		return d.mayLookAgain(ctx, a, d.storeEffectInLane(ctx, a, func() (turn.Effect, error) {
 			row := d.reply(t.msg, bot.Reply, d.parts.Words.Nothing(t.msg.Language), "")
 			return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
 		}))
@@ -248,7 +248,7 @@ func (d *Dispatcher) mayLookAgain(ctx context.Context, a *bot.Arrival, err error
 // command runs a command that waits its turn in the session.
 func (d *Dispatcher) command(ctx context.Context, lane bot.Lane, t *task) bool {
 	call := &turn.Call{Message: t.msg, Session: lane.Session, Admin: t.verdict.Admin, Allowed: t.verdict.Allowed}
-	return d.mayLookAgain(ctx, t.arrival, d.storeEffect(ctx, t.arrival, func() (turn.Effect, error) {
+	return d.mayLookAgain(ctx, t.arrival, d.storeEffectInLane(ctx, t.arrival, func() (turn.Effect, error) {
 		e, err := d.parts.Commands.Run(ctx, call)
 		update := bot.LaneUpdate{Session: lane.Session, Stop: new("")}
 		if lane.Place.Channel == "" {

@@ -6,16 +6,16 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// replaceArrival returns the lane of an arrival that gets a new content. A worker may have read the former content of
-// an idle lane: its claim becomes void. The error is bot.ErrConflict if the arrival has begun a turn.
-func replaceArrival(lane bot.Lane, seq int64) (bot.Lane, error) {
+// holdBegin returns the lane of an arrival with which no turn is to begin as it was: a worker may have read it in the
+// idle lane, and its claim becomes void. began reports that a turn has begun with it.
+func holdBegin(lane bot.Lane, seq int64) (held bot.Lane, began bool) {
 	if lane.Turn != "" && lane.Arrival == seq {
-		return lane, fmt.Errorf("replace arrival %d of %s: its turn has begun: %w", seq, lane.Session, bot.ErrConflict)
+		return lane, true
 	}
 	if lane.Turn == "" && lane.Owner == "" {
 		lane.Fence++
 	}
-	return lane, nil
+	return lane, false
 }
 
 // replace gives arrivals that wait a new content.
@@ -29,9 +29,9 @@ func (r *run) replace() error {
 		if a.State != Waiting {
 			return fmt.Errorf("replace arrival %d: %w", c.Seq, bot.ErrHandled)
 		}
-		lane, err := replaceArrival(r.lane(c.Session), c.Seq)
-		if err != nil {
-			return err
+		lane, began := holdBegin(r.lane(c.Session), c.Seq)
+		if began {
+			return fmt.Errorf("replace arrival %d of %s: its turn has begun: %w", c.Seq, c.Session, bot.ErrConflict)
 		}
 		r.lanes.set(c.Session, lane)
 		r.result.Replace = append(r.result.Replace, i)

@@ -173,6 +173,9 @@ func take(from *[]int64) int64 {
 
 // finish changes the state of arrivals: handled, done, failed, given up.
 func (r *run) finish() error {
+	if err := r.checkUnbegun(); err != nil {
+		return err
+	}
 	if seq := r.change.Handles; seq != 0 {
 		if a, ok := r.arrivals.get(seq); ok && a.State != Waiting {
 			return fmt.Errorf("arrival %d: %w", seq, bot.ErrHandled)
@@ -195,6 +198,30 @@ func (r *run) finish() error {
 		if err := r.arrival(l.Seq, func(a Arrival) Arrival { return a.GiveUp(l.Problem, r.now) }); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkUnbegun refuses the Change if a turn has begun with an arrival that it handles or gives up as one that waits.
+func (r *run) checkUnbegun() error {
+	session := r.change.Unbegun
+	if session == "" {
+		return nil
+	}
+	seqs := make([]int64, 0, 1+len(r.change.Dead))
+	if r.change.Handles != 0 {
+		seqs = append(seqs, r.change.Handles)
+	}
+	for i := range r.change.Dead {
+		seqs = append(seqs, r.change.Dead[i].Seq)
+	}
+	before := r.lane(session)
+	for _, seq := range seqs {
+		lane, began := holdBegin(before, seq)
+		if began {
+			return fmt.Errorf("arrival %d of %s: its turn has begun: %w", seq, session, bot.ErrHandled)
+		}
+		r.lanes.set(session, lane)
 	}
 	return nil
 }

@@ -183,6 +183,9 @@ func (n *Needs) lanes(c *bot.Change) {
 	for i := range c.Replace {
 		n.Lanes = append(n.Lanes, c.Replace[i].Session)
 	}
+	if c.Unbegun != "" {
+		n.Lanes = append(n.Lanes, c.Unbegun)
+	}
 	if c.PlaceholderOf != "" {
 		n.Lanes = append(n.Lanes, c.PlaceholderOf)
 	}

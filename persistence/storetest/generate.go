@@ -142,7 +142,12 @@ func (g *generator) arrive(_ context.Context, _ bot.Store, c *bot.Change) {
 
 func (g *generator) finish(_ context.Context, _ bot.Store, c *bot.Change) {
 	seq := known(g, "arrival", g.seqs, -1)
-	switch letter := (bot.DeadLetter{Seq: seq, Problem: g.name("problem")}); pick(g, "end", "done", "retry", "dead") {
+	if pick(g, "unbegun", false, true) {
+		c.Unbegun = g.session()
+	}
+	switch letter := (bot.DeadLetter{Seq: seq, Problem: g.name("problem")}); pick(g, "end", "handled", "done", "retry", "dead") {
+	case "handled":
+		c.Handles = seq
 	case "done":
 		c.Done = append(c.Done, seq)
 	case "retry":

@@ -15,6 +15,7 @@ func arrivalTests() map[string]func(*harness) {
 		"express arrivals and those without a lane do not queue": expressArrivalsAndThoseWithoutALaneDoNotQueue,
 		"an arrival is retried, given up, done":                  anArrivalIsRetriedGivenUpDone,
 		"what waits gets a new content, what has begun does not": whatWaitsGetsANewContentWhatHasBegunDoesNot,
+		"what has begun is not handled as one that waits":        whatHasBegunIsNotHandledAsOneThatWaits,
 	}
 }
 
@@ -147,6 +148,21 @@ func anArrivalIsRetriedGivenUpDone(h *harness) {
 	} {
 		h.refused(&change, bot.ErrNotFound)
 	}
+}
+
+func whatHasBegunIsNotHandledAsOneThatWaits(h *harness) {
+	seqs := h.arrive(session, "1", "2", "3")
+	h.do(&bot.Change{Handles: seqs[0], Unbegun: session})
+	same(h, "a claim from before", h.lane(session).Fence, 1)
+	h.refused(begin(session, seqs[1], 0), bot.ErrLost)
+	h.do(begin(session, seqs[1], 1))
+	h.refused(&bot.Change{Handles: seqs[1], Unbegun: session}, bot.ErrHandled)
+	h.refused(&bot.Change{Dead: []bot.DeadLetter{{Seq: seqs[1], Problem: "bad"}}, Unbegun: session}, bot.ErrHandled)
+	h.do(&bot.Change{Handles: seqs[2], Unbegun: session}) // it waits behind the turn, whose lease stays
+	same(h, "fence of the turn", h.lane(session).Fence, 2)
+	got, err := h.Next(h.Context(), session, 10)
+	h.ok(err)
+	same(h, "what waits", ids(got), []string{"2"})
 }
 
 func laneTests() map[string]func(*harness) {

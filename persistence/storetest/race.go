@@ -33,6 +33,7 @@ func Race(t *testing.T, open func(t *testing.T) (one, two bot.Store)) {
 		"of two equal rows one is new":            ofTwoEqualRowsOneIsNew,
 		"of two facts set if absent one is set":   ofTwoFactsSetIfAbsentOneIsSet,
 		"an edit and a begin do not mix":          anEditAndABeginDoNotMix,
+		"a refusal and a begin do not mix":        aRefusalAndABeginDoNotMix,
 		"of two changes of a fact one wins":       ofTwoThatExpectAFactOneWins,
 		"what one did the other one knows":        whatOneDidTheOtherOneKnows,
 	} {

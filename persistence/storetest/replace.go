@@ -95,3 +95,18 @@ func anEditAndABeginDoNotMix(r *racers, round int) {
 	r.ok(err)
 	same(r.harness, "content", string(a.Raw), want)
 }
+
+// aRefusalAndABeginDoNotMix: a message begins a turn or is answered without one, never both.
+func aRefusalAndABeginDoNotMix(r *racers, round int) {
+	name := alone(round)
+	seq := r.do(&bot.Change{
+		Arrive: []bot.Arrival{{Channel: channel, Bot: botID, ID: fmt.Sprint(round), Session: name, Raw: []byte("hi")}},
+	}).Seqs[0]
+	first, second := r.run(&bot.Change{Handles: seq, Unbegun: name}, begin(name, seq, 0))
+	if (first.err == nil) == (second.err == nil) {
+		r.Fatalf("the refusal ended with %v and the turn with %v, want one of them", first.err, second.err)
+	}
+	if first.err != nil && !errors.Is(first.err, bot.ErrHandled) {
+		r.Errorf("the refusal was refused with %v", first.err)
+	}
+}
