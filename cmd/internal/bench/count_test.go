@@ -148,19 +148,41 @@ func measureCost(ctx context.Context, tb testing.TB, n int, environment ...strin
 	w := newWorld(tb, 1)
 	w.environment = append([]string{"ZEPH_REDIS_URL=" + redis.URL}, environment...)
 	defer service().begin(ctx, tb, w, mirror(tb, 0))()
-	say := func(turns int) {
-		for i := range turns {
-			if _, err := turn(ctx, w, person(0), fmt.Sprint("hello ", i)); err != nil {
-				tb.Fatal(err)
-			}
+	medianCost(ctx, tb, w, 3, w.tally.commits.Load, redis.Trips) // warms up connections and caches
+	w.tally.reset()
+	commits, trips := medianCost(ctx, tb, w, n, w.tally.commits.Load, redis.Trips)
+	return turnCost{w.tally.perTurn(n), commits, trips}, w.tally.report(n)
+}
+
+// medianCost plays n turns one after another and returns by how much each of two counters grew in the median turn,
+// which is one in which nothing ran on a timer. The first counter is that of the store.
+func medianCost(ctx context.Context, tb testing.TB, w *world, n int, store, other func() int64) (ofStore, ofOther int64) {
+	tb.Helper()
+	var grew [2][]int64
+	for i := range n {
+		before := [2]int64{store(), other()}
+		if _, err := turn(ctx, w, person(0), fmt.Sprint("hello ", i)); err != nil {
+			tb.Fatal(err)
+		}
+		awaitQuiet(store)
+		grew[0], grew[1] = append(grew[0], store()-before[0]), append(grew[1], other()-before[1])
+	}
+	slices.Sort(grew[0])
+	slices.Sort(grew[1])
+	return grew[0][n/2], grew[1][n/2]
+}
+
+// awaitQuiet waits until a counter has stood still for 20 ms. A person who writes before their last answer is recorded
+// as sent makes the next one wait for that, which costs one more commit.
+func awaitQuiet(counter func() int64) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for seen, since := counter(), 0; since < 4; since++ {
+		<-tick.C
+		if now := counter(); now != seen {
+			seen, since = now, 0
 		}
 	}
-	say(3) // warms up connections and caches
-	w.tally.reset()
-	before := redis.Trips()
-	say(n)
-	rounded := func(sum int64) int64 { return (sum + int64(n)/2) / int64(n) }
-	return turnCost{w.tally.perTurn(n), rounded(w.tally.commits.Load()), rounded(redis.Trips() - before)}, w.tally.report(n)
 }
 
 // Maximum costs of a turn with one call of the model. A change that makes a turn cheaper lowers them.
@@ -206,37 +228,10 @@ func countTrips(t *testing.T, environment []string, most int64) {
 		"ZEPH_REDIS_URL=" + redis.URL, "ZEPH_DATABASE_URL=" + proxy.URL(cluster.Database(t, "")) + "&pool_max_conns=2",
 	}, environment...)
 	defer service().begin(ctx, t, w, mirror(t, 0))()
-	// A person who writes before their last answer is recorded as sent makes the next one wait for that, which costs
-	// one more commit.
-	quiet := func() {
-		tick := time.NewTicker(5 * time.Millisecond)
-		defer tick.Stop()
-		for seen, since := proxy.Trips(), 0; since < 4; since++ {
-			<-tick.C
-			if now := proxy.Trips(); now != seen {
-				seen, since = now, 0
-			}
-		}
-	}
-	// The median turn is one in which nothing ran on a timer.
-	say := func(turns int) (postgres, other int64) {
-		trips := [2][]int64{}
-		for i := range turns {
-			before := [2]int64{proxy.Trips(), redis.Trips()}
-			if _, err := turn(ctx, w, person(0), fmt.Sprint("hello ", i)); err != nil {
-				t.Fatal(err)
-			}
-			quiet()
-			trips[0], trips[1] = append(trips[0], proxy.Trips()-before[0]), append(trips[1], redis.Trips()-before[1])
-		}
-		slices.Sort(trips[0])
-		slices.Sort(trips[1])
-		return trips[0][turns/2], trips[1][turns/2]
-	}
 	const n = 40
-	say(n) // each connection prepares each statement once
+	medianCost(ctx, t, w, n, proxy.Trips, redis.Trips) // each connection prepares each statement once
 	w.tally.reset()
-	postgres, other := say(n)
+	postgres, other := medianCost(ctx, t, w, n, proxy.Trips, redis.Trips)
 	t.Logf("trips of a turn: %d to PostgreSQL, %d to Redis", postgres, other)
 	t.Logf("statements that run in a turn:\n%s", w.tally.report(n))
 	if got := postgres + other; got > most {
