@@ -3,6 +3,7 @@
 package bot
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -89,6 +90,11 @@ type Quote struct {
 	Caller string `json:"caller,omitempty"` // who that is, as in Message.Caller; "" = not known
 	Own    bool   `json:"own"`              // written by this bot
 	Text   string `json:"text"`
+	// Elsewhere: it was written in another chat or topic than the reply. Chat is its title, "" = not told.
+	Elsewhere bool   `json:"elsewhere,omitempty"`
+	Chat      string `json:"chat,omitempty"`
+	// Files are what came with it: read like those of the reply, and paid by who replies.
+	Files []Attachment `json:"files,omitempty"`
 }
 
 // The kinds of attachments that have a content, as people call them. What else there is, a place or a poll, is said in
@@ -129,8 +135,17 @@ type Attachment struct {
 	Seconds int `json:"seconds,omitempty"`
 	// Album is the id that the messages of one album share (Bot API Message.media_group_id); "" = it came alone
 	Album string `json:"album,omitempty"`
-	// Still is the picture that stands for what cannot be read itself: a frame of a video; "" = there is none
+	// Still is the picture that stands for what cannot be read itself: a frame of a video, what a sticker looks like;
+	// "" = there is none
 	Still string `json:"still,omitempty"`
+}
+
+// HasFiles reports whether something has to be read before a turn begins: what came with the message, or with the one
+// that it replies to.
+func (m *Message) HasFiles() bool {
+	return len(m.Files) > 0 || m.Reply != nil && slices.ContainsFunc(m.Reply.Files, func(a Attachment) bool {
+		return a.ID != "" || a.Still != ""
+	})
 }
 
 // Album is the id of the album that a message belongs to; "" = none.

@@ -214,7 +214,10 @@ type Quote struct {
 	Author string `json:"author"`
 	Caller string `json:"caller,omitempty"` // who that is, as in Entry.Caller; "" = not known
 	Own    bool   `json:"own,omitempty"`    // the assistant's own words
-	Text   string `json:"text"`
+	Text   string `json:"text"`             // "" = it has none: what came with it is among the parts (llm.Part.Quoted)
+	// Elsewhere: it was written in another chat, Chat, whose title may not be known.
+	Elsewhere bool   `json:"elsewhere,omitempty"`
+	Chat      string `json:"chat,omitempty"`
 }
 
 // Use is a tool use and what is known about it.

@@ -197,7 +197,7 @@ func (e *Entry) Size() int {
 		n += len(e.Recalled.Text) + sizeOf(e.Recalled.IDs)
 	}
 	if e.Quote != nil {
-		n += len(e.Quote.Author) + len(e.Quote.Text)
+		n += len(e.Quote.Author) + len(e.Quote.Text) + len(e.Quote.Chat)
 	}
 	for i := range e.Uses {
 		n += 128 + len(e.Uses[i].Args) + len(e.Uses[i].Extra)

@@ -28,6 +28,8 @@ type Part struct {
 	Outgoing bool `json:"outgoing,omitempty"`
 	// Own: Text is what the person said themselves, written down.
 	Own bool `json:"own,omitempty"`
+	// Quoted: it came with the message that the person replied to, not with their own.
+	Quoted bool `json:"quoted,omitempty"`
 }
 
 // KindOfType returns the kind of part for a media type.

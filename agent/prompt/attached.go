@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,7 +10,7 @@ import (
 
 // Said is what a person said, with what came along and is no content: texts of their own, such as that of a document,
 // follow below, then a line names what is told in words and what nobody can read. Parts with a content reach the model
-// by themselves.
+// by themselves. What came with a quoted message is named by Brought; its texts are here.
 func Said(text string, parts []llm.Part) string {
 	var said, told, closed []string
 	if text != "" {
@@ -17,7 +18,7 @@ func Said(text string, parts []llm.Part) string {
 	}
 	for i := range parts {
 		switch p := &parts[i]; {
-		case p.Hash != "":
+		case p.Hash != "" || p.Quoted && p.Label != "":
 		case p.Kind != llm.TextPart:
 			closed = append(closed, describePart(p))
 		case p.Label == "":
@@ -37,6 +38,30 @@ func Said(text string, parts []llm.Part) string {
 		said = append(said, "[attached: "+strings.Join(closed, "; ")+"; I cannot open them]")
 	}
 	return strings.Join(said, "\n")
+}
+
+// Brought is the line that names what came with the message that a person replied to; "" = nothing.
+func Brought(parts []llm.Part) string {
+	attached := "attached here"
+	if slices.ContainsFunc(parts, func(p llm.Part) bool { return p.Hash != "" && !p.Quoted && !p.Outgoing }) {
+		attached += " before the person's own"
+	}
+	var named []string
+	for i := range parts {
+		switch p := &parts[i]; {
+		case !p.Quoted || p.Label == "":
+		case p.Hash != "":
+			named = append(named, describePart(p)+" ("+attached+")")
+		case p.Kind != llm.TextPart:
+			named = append(named, describePart(p)+" (I cannot open it)")
+		default:
+			named = append(named, describePart(p))
+		}
+	}
+	if len(named) == 0 {
+		return ""
+	}
+	return "[that message has " + strings.Join(named, "; ") + "]"
 }
 
 // describePart is a part in words, on one line: what a person chose cannot imitate our own words below it.

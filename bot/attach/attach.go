@@ -71,6 +71,11 @@ var _ turn.Attachments = (*Receiver)(nil)
 // Receive implements turn.Attachments.
 func (r *Receiver) Receive(ctx context.Context, sent *turn.Sent) (turn.Received, error) {
 	w := &work{Receiver: r, sent: sent, said: map[turn.FileProblem]bool{}}
+	if sent.Message.Reply != nil {
+		if err := w.readQuoted(ctx, sent.Message.Reply); err != nil {
+			return turn.Received{}, err
+		}
+	}
 	for i := range sent.Message.Files {
 		if err := w.readFile(ctx, &sent.Message.Files[i]); err != nil {
 			return turn.Received{}, err
@@ -85,11 +90,36 @@ type work struct {
 	sent *turn.Sent
 	got  turn.Received
 	said map[turn.FileProblem]bool // problems that are no file's own, told once a message
+	// quoted: what is read came with the message that was replied to
+	quoted bool
+}
+
+// readQuoted reads what came with the message that was replied to. A bot's own recording is not written down: what it
+// says is text that the bot has written.
+func (w *work) readQuoted(ctx context.Context, q *bot.Quote) error {
+	w.quoted = true
+	defer func() { w.quoted = false }()
+	album := false
+	for i := range q.Files {
+		a := &q.Files[i]
+		album = album || a.Album != ""
+		if q.Own && (a.Kind == bot.Voice || a.Kind == bot.Audio) {
+			w.addPart(namedFile(a))
+			continue
+		}
+		if err := w.readFile(ctx, a); err != nil {
+			return err
+		}
+	}
+	if album {
+		w.addPart(llm.Part{Kind: llm.TextPart, Text: "[the message replied to is one item of an album; the others are not here]"})
+	}
+	return nil
 }
 
 // readFile reads one file. Its only error is that of ctx.
 func (w *work) readFile(ctx context.Context, a *bot.Attachment) error {
-	if a.ID == "" {
+	if a.ID == "" && a.Still == "" {
 		w.addPart(namedFile(a))
 		return nil
 	}
@@ -202,7 +232,10 @@ func reasonOf(t *turn.Trouble) string {
 	return reasons[t.Problem]
 }
 
-func (w *work) addPart(p llm.Part) { w.got.Parts = append(w.got.Parts, p) }
+func (w *work) addPart(p llm.Part) {
+	p.Quoted = w.quoted
+	w.got.Parts = append(w.got.Parts, p)
+}
 
 // namedFile is a file that is known by name only.
 func namedFile(a *bot.Attachment) llm.Part {

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/blob/blobtest"
@@ -170,6 +171,71 @@ func summed(got turn.Received) []string {
 		lines = append(lines, "said: "+n)
 	}
 	return lines
+}
+
+// TestReceiveQuoted: what came with the message that was replied to is read within the same limits, before the person's
+// own, and never as their words.
+func TestReceiveQuoted(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.deps.Transcriber = spend.NewTranscriber(&scribe{text: "obey me"}, spend.Cost{}, nil)
+	w.files = map[string][]byte{
+		"p": documenttest.JPEG(40, 30), "d": []byte("obey"), "v": documenttest.OGG(100), "s": documenttest.JPEG(9, 9),
+		"own": documenttest.JPEG(20, 20),
+	}
+	receive := func(own bool, files ...bot.Attachment) turn.Received {
+		got, err := attach.New(w.deps).Receive(cost.WithPayer(t.Context(), cost.Unlimited{}), &turn.Sent{
+			Message: &bot.Message{
+				Place: bot.Place{Channel: "test"}, Files: []bot.Attachment{{Kind: bot.Photo, ID: "own"}},
+				Reply: &bot.Quote{Own: own, Files: files},
+			},
+			Session: "s", Workspace: "w", Turn: "test-7/1",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := len(got.Parts) - 1
+		for i := range got.Parts {
+			if got.Parts[i].Quoted != (i < last) || got.Parts[i].Own {
+				t.Errorf("part %d: %+v", i, got.Parts[i])
+			}
+		}
+		return got
+	}
+	for name, test := range map[string]struct {
+		own   bool
+		files []bot.Attachment
+		want  []string
+		flags source.Source
+	}{
+		"photo of an album": {files: []bot.Attachment{{Kind: bot.Photo, ID: "p", Album: "a"}}, want: []string{
+			"image photo kept", "text [the message replied to is one item of an album; the others are not here]",
+		}},
+		"document": {files: []bot.Attachment{{Kind: bot.Document, ID: "d", Name: "d.txt"}}, flags: "document:d.txt", want: []string{
+			"text [the message replied to has a document, stored in the working directory as \"d.txt\", 4 B]\nThe whole text:\n<document:d.txt|obey>",
+		}},
+		"voice": {files: []bot.Attachment{{Kind: bot.Voice, ID: "v"}}, flags: "recording:", want: []string{
+			"text [transcript of a voice message in the message replied to]\n<recording:|obey me>", "said: I heard: “obey me”",
+		}},
+		"the bot's own voice": {own: true, files: []bot.Attachment{{Kind: bot.Voice, ID: "v", Note: "3 s"}}, want: []string{
+			"file voice message 3 s",
+		}},
+		"sticker": {files: []bot.Attachment{{Kind: "sticker", Note: "🙂", Still: "s"}}, want: []string{
+			"text sticker 🙂", "image still of the sticker kept",
+		}},
+		"place": {files: []bot.Attachment{{Kind: "location", Note: "52, 13"}}, want: []string{"text location 52, 13"}},
+		"gone": {files: []bot.Attachment{{Kind: bot.Photo, ID: "gone"}}, want: []string{
+			"image photo it is not available any more",
+			"said: I cannot get the photo: Telegram does not have it any more. Please send it again.",
+		}},
+	} {
+		got := receive(test.own, test.files...)
+		own := slices.IndexFunc(got.Parts, func(p llm.Part) bool { return !p.Quoted })
+		got.Parts = slices.Delete(got.Parts, own, own+1)
+		if diff := cmp.Diff(test.want, summed(got)); diff != "" || got.Source != test.flags {
+			t.Errorf("%s: %s, flagged %q", name, diff, got.Source)
+		}
+	}
 }
 
 func TestReceive(t *testing.T) {

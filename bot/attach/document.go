@@ -190,9 +190,12 @@ func (w *work) describeDocument(d *described) {
 	if d.what.MIME != "" {
 		about = append(about, fmt.Sprintf("%q", d.what.MIME))
 	}
-	line := fmt.Sprintf(
-		"[the person sent %s, stored in the working directory as %q, %s",
-		prompt.A(d.what.Kind), d.name, strings.Join(about, ", "),
+	begins := "[the person sent "
+	if w.quoted {
+		begins = "[the message replied to has "
+	}
+	line := begins + fmt.Sprintf(
+		"%s, stored in the working directory as %q, %s", prompt.A(d.what.Kind), d.name, strings.Join(about, ", "),
 	)
 	if d.beside != "" {
 		line += fmt.Sprintf("; its text is in %q", d.beside)

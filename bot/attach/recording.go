@@ -162,7 +162,7 @@ func (w *work) transcribeFile(ctx context.Context, a *bot.Attachment, content io
 // workspace, "" for what the person said themselves.
 func (w *work) tellHeard(a *bot.Attachment, text, name string) {
 	text = strings.TrimSpace(text)
-	if name == "" && !w.sent.Message.Forwarded {
+	if name == "" && !w.sent.Message.Forwarded && !w.quoted {
 		w.addPart(llm.Part{
 			Kind: llm.TextPart,
 			Own:  true,
@@ -174,10 +174,18 @@ func (w *work) tellHeard(a *bot.Attachment, text, name string) {
 		w.got.Flag(from, rules)
 		w.addPart(llm.Part{
 			Kind: llm.TextPart,
-			Text: fmt.Sprintf("[transcript of %s%s]\n%s", prompt.A(a.Kind), after(a.Note), marked),
+			Text: fmt.Sprintf("[transcript of %s%s%s]\n%s", prompt.A(a.Kind), w.whose(), after(a.Note), marked),
 		})
 	}
 	w.got.Notices = append(w.got.Notices, w.deps.Words.Heard(w.sent.Message.Language, text))
+}
+
+// whose says with which message it came, where that is not the person's own.
+func (w *work) whose() string {
+	if w.quoted {
+		return " in the message replied to"
+	}
+	return ""
 }
 
 func after(note string) string {

@@ -170,7 +170,7 @@ func (e *turnInbox) steeringTexts(ctx context.Context, waiting []bot.Arrival) (s
 // isSteering reports whether a message can join a turn. Files have to be read before a turn, and a command is no text.
 func isSteering(msg *bot.Message) bool {
 	return msg.Kind == bot.Text && msg.Command == "" && !msg.FromBot &&
-		msg.Place.Ordinary() && len(msg.Files) == 0 && !empty(msg)
+		msg.Place.Ordinary() && !msg.HasFiles() && !empty(msg)
 }
 
 // addJoining adds to a Change that appends what was heard that its arrivals are finished. The questions of a turn whose

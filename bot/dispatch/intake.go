@@ -319,7 +319,7 @@ func (d *Dispatcher) classifyUpdate(raw turn.Raw, now time.Time) incoming {
 	in.arrival.Session, in.arrival.Express = d.session(&msg), false
 	in.interrupt = class == turn.Interrupts || d.opts.Busy == Interrupt
 	// what has files is stored before they are read, and what more may belong to before that comes
-	in.plain = msg.Command == "" && len(msg.Files) == 0 && d.awaitTime(&msg) == 0
+	in.plain = msg.Command == "" && !msg.HasFiles() && d.awaitTime(&msg) == 0
 	return in
 }
 

@@ -333,7 +333,7 @@ func asStored(e journal.Entry) (journal.Entry, bool) {
 		e.Model,
 	}
 	if e.Quote != nil {
-		texts = append(texts, e.Quote.Author, e.Quote.Text)
+		texts = append(texts, e.Quote.Author, e.Quote.Text, e.Quote.Chat)
 	}
 	if e.Recalled != nil {
 		texts = append(append(texts, e.Recalled.Text), e.Recalled.IDs...)

@@ -315,7 +315,7 @@ var errReplaced = errors.New("the message was edited")
 func (d *Dispatcher) receiveFiles(
 	ctx context.Context, lane *bot.Lane, t *task, j *job, payer cost.Payer, charges []bot.Charge,
 ) (more, ok bool) {
-	if len(t.msg.Files) == 0 || d.parts.Attachments == nil {
+	if !t.msg.HasFiles() || d.parts.Attachments == nil {
 		return false, true
 	}
 	d.stepAside(j) // others may take long to give them
@@ -403,15 +403,20 @@ func (d *Dispatcher) endReading(session bot.SessionKey, of []int64, cause error)
 	}
 }
 
-// unreadParts are the files of a message as parts whose content nobody has read.
-func unreadParts(files []bot.Attachment) []llm.Part {
-	if len(files) == 0 {
-		return nil
+// unreadParts are the files of a message, and of the one that it replies to, as parts whose content nobody has read.
+func unreadParts(msg *bot.Message) (parts []llm.Part) {
+	add := func(files []bot.Attachment, quoted bool) {
+		for i := range files {
+			f := &files[i]
+			parts = append(parts, llm.Part{
+				Kind: f.Part(), Type: f.MIME, Name: f.Name, Size: f.Size, Label: f.Kind, Text: f.Note, Quoted: quoted,
+			})
+		}
 	}
-	parts := make([]llm.Part, len(files))
-	for i, f := range files {
-		parts[i] = llm.Part{Kind: f.Part(), Type: f.MIME, Name: f.Name, Size: f.Size, Label: f.Kind, Text: f.Note}
+	if msg.Reply != nil {
+		add(msg.Reply.Files, true)
 	}
+	add(msg.Files, false)
 	return parts
 }
 
@@ -429,7 +434,7 @@ func (d *Dispatcher) firstEntry(t *task, turn string, news turn.News, now time.T
 	}
 	e.Heard, e.Scheduled = heardOf(msg, t.arrival.ID), d.isScheduledRun(t.arrival)
 	if t.received == nil {
-		e.Parts = unreadParts(msg.Files)
+		e.Parts = unreadParts(msg)
 	} else {
 		e.Parts, e.USD = t.received.Parts, t.received.USD
 	}
@@ -439,10 +444,12 @@ func (d *Dispatcher) firstEntry(t *task, turn string, news turn.News, now time.T
 	}
 	if msg.Reply != nil {
 		e.Quote = &journal.Quote{
-			Author: msg.Reply.Author,
-			Caller: msg.Reply.Caller,
-			Own:    msg.Reply.Own,
-			Text:   msg.Reply.Text,
+			Author:    msg.Reply.Author,
+			Caller:    msg.Reply.Caller,
+			Own:       msg.Reply.Own,
+			Text:      msg.Reply.Text,
+			Elsewhere: msg.Reply.Elsewhere,
+			Chat:      msg.Reply.Chat,
 		}
 	}
 	if e.Source = flaggedSource(&e, t, news.Flagged); e.Source != source.None {
@@ -462,7 +469,7 @@ func flaggedSource(e *journal.Entry, t *task, news bool) source.Source {
 		return source.Memory
 	case e.Foreign != source.None && len(scan.From(e.Foreign, prompt.Unquoted(e.Text))) > 0:
 		return e.Foreign
-	case e.Quote != nil && !e.Quote.Own && len(scan.From(source.Quoted, e.Quote.Author+"\n"+e.Quote.Text)) > 0:
+	case e.Quote != nil && !e.Quote.Own && len(scan.From(source.Quoted, e.Quote.Author+"\n"+e.Quote.Chat+"\n"+e.Quote.Text)) > 0:
 		return source.Quoted
 	}
 	for i := range e.Parts {

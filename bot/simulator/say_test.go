@@ -12,6 +12,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot/simulator"
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
+	"github.com/zephbot/zephbot/tools/document/documenttest"
 )
 
 // a file as the page sends it.
@@ -189,6 +190,23 @@ func TestForOneAlone(t *testing.T) {
 	})
 	button["me"] = cy
 	s.refused("press", button, "gone")
+}
+
+// TestReplyToPhoto: who replies to somebody's photo in a group sees it above what they write.
+func TestReplyToPhoto(t *testing.T) {
+	t.Parallel()
+	s := launch(t, nil)
+	s.post("say", p{"me": ann, "chat": team, "files": []p{upload("cat.jpg", "photo", documenttest.JPEG(30, 20))}}, nil)
+	photo := s.view(ben, team, 0).Messages[0]
+	s.post("say", p{"me": ben, "chat": team, "text": "what is this?", "reply_to": photo.MessageID}, nil)
+	m := s.view(ben, team, 0).Messages[1]
+	if m.Reply == nil || m.Reply.Picture == "" || m.Reply.Picture != photo.Attachment.FileID || m.Reply.Name != "Ann" || m.Reply.Text != "Photo" {
+		t.Fatalf("the reply shows %+v of %+v", m.Reply, photo.Attachment)
+	}
+	status, _, body := s.request(http.MethodGet, fmt.Sprintf("/api/file?me=%d&id=%s", ben, m.Reply.Picture), nil, nil)
+	if status != http.StatusOK || len(body) == 0 {
+		t.Errorf("its picture: %d, %d bytes", status, len(body))
+	}
 }
 
 func TestQuotes(t *testing.T) {

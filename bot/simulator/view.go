@@ -75,6 +75,20 @@ type ReplyTo struct {
 	ID   int    `json:"id"`
 	Name string `json:"name"`
 	Text string `json:"text"`
+	// Picture is the file of a photo, which is shown small beside the text; "" = there is none.
+	Picture string `json:"picture,omitempty"`
+}
+
+// replyTo is the head of a message that was replied to.
+func replyTo(m *telegramtest.Shown) *ReplyTo {
+	if m.Deleted {
+		return &ReplyTo{ID: m.MessageID, Name: m.Name, Text: "deleted message"}
+	}
+	to := &ReplyTo{ID: m.MessageID, Name: m.Name, Text: head(m)}
+	if m.Attachment != nil && m.Attachment.Kind == kindPhoto {
+		to.Picture = m.Attachment.FileID
+	}
+	return to
 }
 
 // ViewDraft is a growing answer.
@@ -239,10 +253,7 @@ func (w *world) messages(out *View, messages []telegramtest.Shown, seen int) {
 		}
 		vm := ViewMessage{Shown: *m, Topic: names[m.MessageID], Reacted: w.reactionsOf(out.Chat, m.MessageID)}
 		if to := byID[m.ReplyTo]; to != nil {
-			vm.Reply = &ReplyTo{ID: to.MessageID, Name: to.Name, Text: head(to)}
-			if to.Deleted {
-				vm.Reply.Text = "deleted message"
-			}
+			vm.Reply = replyTo(to)
 		}
 		if m.From == out.Me && m.Service == "" {
 			vm.Ticks = 2
@@ -272,7 +283,7 @@ func (w *world) aside(out *View) {
 		}
 		vm := ViewMessage{Shown: m}
 		if to, ok := w.fake.Message(out.Chat, m.ReplyTo); ok && m.ReplyTo != 0 {
-			vm.Reply = &ReplyTo{ID: to.MessageID, Name: to.Name, Text: head(&to)}
+			vm.Reply = replyTo(&to)
 		}
 		out.Messages = slices.Insert(out.Messages, at, vm)
 	}

@@ -165,30 +165,6 @@ func (d Decoder) decodeMessage(m *bot.Message, msg *models.Message) {
 	m.Addressed = !m.Place.Group || m.Command != "" || mentioned || (own && !foreign)
 }
 
-// setReply sets the message that was replied to as a quotation, and reports whether it was written by this bot.
-func (d Decoder) setReply(m *bot.Message, msg *models.Message) (own bool) {
-	r := msg.ReplyToMessage
-	if r == nil || r.ForumTopicCreated != nil {
-		return false
-	}
-	q := &bot.Quote{ID: strconv.Itoa(r.ID), Text: r.Text}
-	if q.Text == "" {
-		q.Text = r.Caption
-	}
-	if msg.Quote != nil && msg.Quote.Text != "" {
-		q.Text = msg.Quote.Text
-	}
-	if r.From != nil {
-		q.Author = strings.TrimSpace(r.From.FirstName + " " + r.From.LastName)
-		q.Caller = Name + ":" + strconv.FormatInt(r.From.ID, 10)
-		q.Own = strconv.FormatInt(r.From.ID, 10) == d.ID
-	}
-	if q.Text != "" {
-		m.Reply = q
-	}
-	return q.Own
-}
-
 // readCommand finds a leading command and mentions of the bot, by entities with UTF-16 offsets. It returns the text
 // without the command's name and without a leading mention. A command for another bot (foreign) is never meant for this
 // one, even if it replies to one of its messages.

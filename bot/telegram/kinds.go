@@ -14,6 +14,9 @@ import (
 // maxListed is how many options of a poll or tasks of a checklist are named to the model; Telegram allows fewer.
 const maxListed = 40
 
+// sticker is what people call one.
+const sticker = "sticker"
+
 // listFiles lists what came along besides text: what can be downloaded, and what is said in words. The kinds are what
 // people call such things.
 func listFiles(msg *models.Message) []bot.Attachment {
@@ -99,7 +102,7 @@ func listDownloads(msg *models.Message) (list []bot.Attachment) {
 func inWords(msg *models.Message) (list []bot.Attachment) {
 	say := func(kind, note string) { list = append(list, bot.Attachment{Kind: kind, Note: note}) }
 	if f := msg.Sticker; f != nil {
-		say("sticker", joinWords(f.Emoji, f.SetName))
+		say(sticker, joinWords(f.Emoji, f.SetName))
 	}
 	switch {
 	case msg.Venue != nil: // its place is told as a location too

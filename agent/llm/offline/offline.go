@@ -240,7 +240,10 @@ var recordingRE = lazyExpression(`(?i)voice|audio|recording`)
 var scheduledRE = lazyExpression(`^\[scheduled task [^\n]*\]\n`)
 
 // quotation matches a replied-to message and background news in front of what the person wrote.
-var quotation = lazyExpression(`(?s)^(?:\[(?:reply to|news) [^\n]*\]\n.*?\n\[end of (?:quotation|news)\]\n)+`)
+var quotation = lazyExpression(`(?s)^(?:` +
+	`\[reply to (?:your own message|a message of "[^"\n]*")(?: in another chat(?:, "[^"\n]*")?)?\]\n|` +
+	`\[that message has [^\n]*\]\n|` +
+	`\[(?:reply to|news) [^\n]*\]\n.*?\n\[end of (?:quotation|news)\]\n)+`)
 
 // spokenText returns what the person wrote, without the quotation, and without the speaker's name that precedes
 // messages in shared conversations.

@@ -125,6 +125,7 @@ func TestSpeech(t *testing.T) {
 	}{
 		{"speaker", "each message begins with its speaker's name", "Run date: list files", []llm.ToolUse{{Name: "list_directory", Args: []byte(`{"path":"."}`)}}},
 		{"no speaker", "", "run date: list files", []llm.ToolUse{{Name: "bash", Args: []byte(`{"command":"date: list files"}`)}}},
+		{"a replied-to photo", "", "[reply to a message of \"Ben\"]\n[that message has a photo, 7 B (attached here)]\nread a", []llm.ToolUse{{Name: "read", Args: []byte(`{"path":"a"}`)}}},
 		{"quotation", "", "[reply to a message of Ben, quoted as material]\n> run rm x\n[end of quotation]\nread a", []llm.ToolUse{{Name: "read", Args: []byte(`{"path":"a"}`)}}},
 	}
 	for _, tt := range tests {

@@ -1,5 +1,5 @@
 // The conversation in the middle.
-import { post } from './api.js';
+import { fileURL, post } from './api.js';
 import { $, alertBox, copy, day, dayOf, h, hide, reconcile, time, toast } from './dom.js';
 import { home } from './bar.js';
 import { refresh, state } from './app.js';
@@ -189,6 +189,7 @@ function message(view, list, follows) {
       m.ephemeral ? h('small', { class: 'only' }, h('span', { 'aria-hidden': 'true' }, '◉ '), 'Only you see this') : null,
       m.rich ? h('small', { class: 'only' }, 'Rich message, as text') : null,
       m.reply ? h('button', { type: 'button', tabindex: '-1', class: m.quote ? 'quote cited' : 'quote', onclick: (e) => { e.stopPropagation(); jump(m.reply.id); } },
+        m.reply.picture ? h('img', { class: 'cited-picture', src: fileURL(view.me, m.reply.picture), alt: 'Photo' }) : null,
         h('strong', {}, m.reply.name), h('span', {}, m.quote || m.reply.text)) : null,
       list.length > 1 ? album(view, list) : m.attachment ? attachment(view, m) : null,
       m.text ? h('div', { class: 'text' }, render(m.text, m.entities, command)) : null,

@@ -18,6 +18,7 @@
 //	ann: text                   she writes in her private chat ("\n" is a line break); ann@team, ann@forum/7 elsewhere; anon@team: an anonymous admin,
 //	                            channel@team: somebody in the name of a channel
 //	ann@team re 2: text         … as a reply to message 2 of that chat; re 2 "part": quoting that part of it
+//	ann re 2 sends photo: text  an attachment, as a reply
 //	ann sends photo: caption    an attachment: photo, album5 (five photos), voice, noise (a voice message that is none), audio, video, videonote, animation, sticker, location,
 //	                            venue, contact, poll, dice; as a document: document (a PDF), notes, orders, docx, xlsx, csv, broken, bomb, xlsxbomb, vast, picture, outside, huge
 //	ann forwards: text          a text that somebody else wrote

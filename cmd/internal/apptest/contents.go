@@ -13,14 +13,16 @@ import (
 const bomb = 130 << 20
 
 // sends has somebody send what a word of a scenario stands for; "album5" is an album of five photos, the first one with
-// the caption.
-func (s *scene) sends(person, chat, word, caption string, thread int) error {
+// the caption. with has the caption, the topic and what is replied to.
+func (s *scene) sends(person, chat, word string, with telegramtest.Message) error {
 	if count, ok := strings.CutPrefix(word, "album"); ok {
 		s.albums++
 		for i := range number(count) {
-			m := telegramtest.Message{Photo: photo(64 + i), MediaGroup: fmt.Sprint("album-", s.albums), Thread: thread}
+			m := telegramtest.Message{
+				Photo: photo(64 + i), MediaGroup: fmt.Sprint("album-", s.albums), Thread: with.Thread, ReplyTo: with.ReplyTo,
+			}
 			if i == 0 {
-				m.Text = caption
+				m.Text = with.Text
 			}
 			if err := s.say(person, chat, m); err != nil {
 				return err
@@ -29,7 +31,7 @@ func (s *scene) sends(person, chat, word, caption string, thread int) error {
 		return nil
 	}
 	m, err := attachment(word)
-	m.Text, m.Thread = caption, thread
+	m.Text, m.Thread, m.ReplyTo = with.Text, with.Thread, with.ReplyTo
 	return errors.Join(err, s.say(person, chat, m))
 }
 

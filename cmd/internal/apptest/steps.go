@@ -20,7 +20,7 @@ var (
 	saysLine = regexp.MustCompile(
 		`^(ann|ben|cy|dora|anon|channel)(?:@([a-z]+)(?:/(\d+))?)?(?: re (\d+)(?: "(.*?)")?)?: (.*)$`,
 	)
-	sendsLine    = regexp.MustCompile(`^(ann|ben|cy|dora)(?:@([a-z]+)(?:/(\d+))?)? sends (\w+): ?(.*)$`)
+	sendsLine    = regexp.MustCompile(`^(ann|ben|cy|dora)(?:@([a-z]+)(?:/(\d+))?)?(?: re (\d+))? sends (\w+): ?(.*)$`)
 	nameOf       = regexp.MustCompile(`\$(\d)@([a-z]+)`)
 	orSend       = regexp.MustCompile(`/approve ([a-z]+)`)
 	forwardsLine = regexp.MustCompile(`^(ann|ben|cy|dora)(?:@([a-z]+))? forwards: (.*)$`)
@@ -108,7 +108,9 @@ func (s *scene) do(line string) error {
 		return s.until(m[1], m[2], plain(m[3]))
 	}
 	if m := sendsLine.FindStringSubmatch(line); m != nil {
-		return s.sends(m[1], m[2], m[4], plain(m[5]), number(m[3]))
+		return s.sends(m[1], m[2], m[5], telegramtest.Message{
+			Text: plain(m[6]), Thread: number(m[3]), ReplyTo: number(m[4]),
+		})
 	}
 	if m := forwardsLine.FindStringSubmatch(line); m != nil {
 		return s.say(m[1], m[2], telegramtest.Message{
