@@ -78,7 +78,7 @@ func (d *Handler) Press(ctx context.Context, call *turn.Call) (turn.Effect, erro
 	case verdict != "":
 		return d.pressSkill(ctx, call, list[i], verdict, page)
 	case parts[0] == pressView:
-		return d.redrawList(msg, "", d.skillDetails(msg.Language, list[i], page)), nil
+		return d.redrawList(msg, "", d.skillDetails(msg, list[i], page)), nil
 	}
 	return toastReply(msg, w.UnknownQuestion(msg.Language), true), nil
 }
@@ -131,7 +131,7 @@ func (d *Handler) redrawList(msg *bot.Message, said string, content bot.Content)
 // listPage is a page of the skills. What is wrong with folders is for admins, and so are
 // the buttons, outside of groups.
 func (d *Handler) listPage(call *turn.Call, page int, note string) bot.Content {
-	language, w := call.Message.Language, d.deps.Words
+	language, w := call.Message.Language, d.deps.Words.At(call.Message.Place)
 	all, problems := d.deps.Library.Entries()
 	page = min(page, max(0, len(all)-1)/pageSize)
 	from := page * pageSize
@@ -176,8 +176,8 @@ func (d *Handler) listPage(call *turn.Call, page int, note string) bot.Content {
 }
 
 // skillDetails is what an admin sees of a skill before deciding about it.
-func (d *Handler) skillDetails(language string, e skill.Entry, page int) bot.Content {
-	w := d.deps.Words
+func (d *Handler) skillDetails(msg *bot.Message, e skill.Entry, page int) bot.Content {
+	language, w := msg.Language, d.deps.Words.At(msg.Place)
 	s := shownSkill(e)
 	s.License, s.Compatibility, s.Allowed = e.License, e.Compatibility, e.AllowedTools
 	for _, key := range slices.Sorted(maps.Keys(e.Metadata)) {

@@ -144,7 +144,7 @@ func (d *Handler) Command(ctx context.Context, call *turn.Call) (turn.Effect, er
 		if !ok {
 			return d.unknownSkill(call, words[0]), nil
 		}
-		return call.Reply(d.skillDetails(msg.Language, e, 0)), nil
+		return call.Reply(d.skillDetails(msg, e, 0)), nil
 	case len(words) == 3 && verdictOf(words[0]) != "":
 		return d.decideTyped(ctx, call, verdictOf(words[0]), words[1], words[2])
 	}

@@ -107,7 +107,7 @@ func (w Words) CardFoot(language string, c Card) string {
 // words.
 func (w Words) CardHint(language string, c Card) string {
 	b := w.in(language)
-	last := fmt.Sprintf(b.Card.Expires, w.clock(c.Expires), c.Short)
+	last := fmt.Sprintf(b.Card.Expires, w.clock(language, c.Expires), c.Short)
 	if c.Steps > 1 || c.USD > 0 {
 		last = fmt.Sprintf(b.Card.SoFar, b.Card.Steps.say(c.Steps), Money(c.USD)) + " · " + last
 	}
@@ -123,7 +123,7 @@ func (w Words) Buttons(language string) (once, session, deny string) {
 // Decided is the record that a card becomes.
 func (w Words) Decided(language string, a bot.Approval) string {
 	b := w.in(language)
-	at := w.clock(a.Decided)
+	at := w.clock(language, a.Decided)
 	switch a.State {
 	case bot.Approved:
 		if a.Scope == bot.Tool {
@@ -209,7 +209,7 @@ func (w Words) Noted(language string, missing int) string {
 
 // WhyOffer is below the record of a denial: until when a reply to it says why.
 func (w Words) WhyOffer(language string, until time.Time) string {
-	return fmt.Sprintf(w.in(language).Decisions.WhyOffer, w.clock(until))
+	return fmt.Sprintf(w.in(language).Decisions.WhyOffer, w.clock(language, until))
 }
 
 // WhyNoted answers somebody who has said why they denied.

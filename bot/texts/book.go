@@ -41,6 +41,7 @@ type book struct {
 	Operator  operatorBook
 	Settings  settingsBook
 	Schedule  scheduleBook
+	Clock     clockBook
 	Privacy   privacyBook
 
 	Reason map[reason.Code]string // why calls are allowed, asked about or refused

@@ -176,7 +176,7 @@ func (w Words) Rules(language string, page []StoredRule, from, all int, note str
 		if r.Chat != "" {
 			where = fmt.Sprintf(b.RuleChat, r.Chat)
 		}
-		lines = append(lines, where+" · "+fmt.Sprintf(b.RuleBy, named(r.By), w.moment(r.At)))
+		lines = append(lines, where+" · "+fmt.Sprintf(b.RuleBy, named(r.By), w.moment(language, r.At)))
 		switch {
 		case r.Old:
 			lines = append(lines, "⚠ "+b.RulesOld)

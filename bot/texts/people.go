@@ -94,9 +94,9 @@ func (w Words) line(language string, p *Person) string {
 	case p.At.IsZero():
 		return text
 	case p.ByCode:
-		return text + ", " + fmt.Sprintf(b.ByCode, w.moment(p.At))
+		return text + ", " + fmt.Sprintf(b.ByCode, w.moment(language, p.At))
 	default:
-		return text + ", " + fmt.Sprintf(b.AdmittedBy, named(p.By), w.moment(p.At))
+		return text + ", " + fmt.Sprintf(b.AdmittedBy, named(p.By), w.moment(language, p.At))
 	}
 }
 

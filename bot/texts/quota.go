@@ -112,16 +112,17 @@ func (b *book) amounts(pattern string, u Usage) string {
 }
 
 // starts says when the next window begins.
-func (w Words) starts(b *book, u Usage) string {
+func (w Words) starts(language string, u Usage) string {
+	b := w.in(language)
 	if u.Window == Month {
 		at, _ := w.local(u.Fresh)
 		when := at.Format(time.DateOnly)
 		if at.Hour() != 0 || at.Minute() != 0 { // midnight in the zone of the bot is another time for this reader
-			when = w.moment(u.Fresh)
+			when = w.moment(language, u.Fresh)
 		}
 		return fmt.Sprintf(b.Quota.At[Month], when)
 	}
-	return fmt.Sprintf(b.Quota.At[Day], w.clock(u.Fresh))
+	return fmt.Sprintf(b.Quota.At[Day], w.clock(language, u.Fresh))
 }
 
 // UsedUp says that a quota is used up until the next window begins.
@@ -131,7 +132,7 @@ func (w Words) UsedUp(language string, u Usage) string {
 	if u.Unit == USD {
 		n = 1 // an amount of money is one thing
 	}
-	return b.Quota.UsedUp[u.Scope].with(n, b.amount(u.Limit, u.Unit), b.Quota.LimitFor[u.Window], w.starts(b, u))
+	return b.Quota.UsedUp[u.Scope].with(n, b.amount(u.Limit, u.Unit), b.Quota.LimitFor[u.Window], w.starts(language, u))
 }
 
 // Near warns that a quota is nearly used up.
@@ -141,7 +142,7 @@ func (w Words) Near(language string, u Usage) string {
 	if u.Scope != User {
 		pattern = b.Quota.NearChat
 	}
-	return fmt.Sprintf(pattern, b.amounts(b.Quota.Pair, u), b.Quota.In[u.Window], w.starts(b, u))
+	return fmt.Sprintf(pattern, b.amounts(b.Quota.Pair, u), b.Quota.In[u.Window], w.starts(language, u))
 }
 
 // QuotaUnread answers /quota while the counters cannot be read.
@@ -161,7 +162,7 @@ func (w Words) Quota(language string, usage []Usage) string {
 				continue
 			}
 			if !title {
-				lines, title = append(lines, w.quotaTitle(b, u)), true
+				lines, title = append(lines, w.quotaTitle(language, u)), true
 			}
 			name := b.Quota.List.Names[u.Scope]
 			if u.Limit <= 0 {
@@ -174,9 +175,10 @@ func (w Words) Quota(language string, usage []Usage) string {
 	return strings.Join(lines, "\n")
 }
 
-func (w Words) quotaTitle(b *book, u Usage) string {
+func (w Words) quotaTitle(language string, u Usage) string {
+	b := w.in(language)
 	window := b.Quota.In[u.Window]
-	return fmt.Sprintf(b.Quota.List.Title, capital(window), w.starts(b, u))
+	return fmt.Sprintf(b.Quota.List.Title, capital(window), w.starts(language, u))
 }
 
 // capital begins a text with a capital letter.
@@ -234,7 +236,7 @@ func (w Words) QuotaSettings(language string, list []Setting) string {
 	lines := []string{b.Quota.Manage.Settings}
 	for _, s := range list {
 		lines = append(lines, fmt.Sprintf(
-			b.Quota.Manage.Setting, s.Level, b.allowance(s), visible.Name(s.By), w.moment(s.At),
+			b.Quota.Manage.Setting, s.Level, b.allowance(s), visible.Name(s.By), w.moment(language, s.At),
 		))
 	}
 	return strings.Join(lines, "\n")

@@ -116,7 +116,7 @@ func (w Words) Receipt(language string, r *Receipt, details bool) string {
 		idle = append(idle, named(name))
 	}
 	add(b.NotRun, idle)
-	add(b.Approved, w.receiptApprovals(b, r))
+	add(b.Approved, w.receiptApprovals(language, r))
 	took := []string{fmt.Sprintf(b.Took, w.Duration(language, r.Took))}
 	if r.Waited >= time.Second {
 		took = append(took, fmt.Sprintf(b.Waited, w.Duration(language, r.Waited)))
@@ -171,13 +171,14 @@ func (b *receiptBook) ran(tools []ReceiptTool) []string {
 	return list
 }
 
-func (w Words) receiptApprovals(b *receiptBook, r *Receipt) []string {
+func (w Words) receiptApprovals(language string, r *Receipt) []string {
+	b := &w.in(language).Receipts
 	var list []string
 	for _, a := range r.Approvals {
 		by := render.Cut(named(a.By), nameLength)
 		text := fmt.Sprintf(b.Standing, named(a.Tool), by)
 		if !a.At.IsZero() {
-			text = fmt.Sprintf(b.ApprovedAt, named(a.Tool), by, w.clock(a.At))
+			text = fmt.Sprintf(b.ApprovedAt, named(a.Tool), by, w.clock(language, a.At))
 		}
 		if !slices.Contains(list, text) {
 			list = append(list, text)
@@ -231,7 +232,7 @@ func (w Words) changes(language string, c *ReceiptChanges) []string {
 	add(b.Edited, files(c.Edited))
 	add(b.Deleted, files(c.Deleted))
 	if c.UndoneBy != "" {
-		lines = append(lines, fmt.Sprintf(b.Done, render.Cut(named(c.UndoneBy), nameLength), w.clock(c.UndoneAt)))
+		lines = append(lines, fmt.Sprintf(b.Done, render.Cut(named(c.UndoneBy), nameLength), w.clock(language, c.UndoneAt)))
 	}
 	add(b.Stays, reasons(c.Stays))
 	add(b.Beyond, reasons(c.Beyond))

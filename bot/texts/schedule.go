@@ -72,7 +72,7 @@ func (w Words) Zoned(language, zone string, now time.Time, own, chosen bool) str
 	if zone == "Local" { // as the operator wrote it: it is no name
 		zone = now.Format("MST")
 	}
-	return fmt.Sprintf(form, zone, now.Format("2006-01-02 15:04")) + "\n" + b.Foot
+	return fmt.Sprintf(form, zone, now.Format(time.DateOnly)+" "+w.hour(language, now)) + "\n" + b.Foot
 }
 
 // ZoneUnknown says that there is no zone of a name, and which ones may have been meant.
@@ -130,7 +130,7 @@ func (w Words) Schedule(language string, page []Task, from, pages int, group boo
 	lines := []string{head}
 	for i := range page {
 		t := &page[i]
-		line := strconv.Itoa(from+i) + ". " + nameOfTask(t.Name) + " · " + w.taskState(b, t)
+		line := strconv.Itoa(from+i) + ". " + nameOfTask(t.Name) + " · " + w.taskState(language, t)
 		if group {
 			line += " · " + fmt.Sprintf(b.By, named(t.Owner))
 		}
@@ -143,7 +143,8 @@ func (w Words) Schedule(language string, page []Task, from, pages int, group boo
 }
 
 // taskState says when a task runs next, or why it does not.
-func (w Words) taskState(b *scheduleBook, t *Task) string {
+func (w Words) taskState(language string, t *Task) string {
+	b := &w.in(language).Schedule
 	switch {
 	case t.State == TaskPaused:
 		return b.States.Paused
@@ -156,14 +157,14 @@ func (w Words) taskState(b *scheduleBook, t *Task) string {
 	case t.Next.IsZero():
 		return b.States.Running
 	default:
-		return fmt.Sprintf(b.States.Next, w.moment(t.Next))
+		return fmt.Sprintf(b.States.Next, w.moment(language, t.Next))
 	}
 }
 
 // ScheduleTask shows one task.
 func (w Words) ScheduleTask(language string, t *Task) string {
 	b := &w.in(language).Schedule
-	lines := []string{nameOfTask(t.Name), w.taskState(b, t)}
+	lines := []string{nameOfTask(t.Name), w.taskState(language, t)}
 	if t.Cron != "" {
 		lines = append(lines, fmt.Sprintf(b.Cron, t.Cron, t.Zone))
 	} else {
@@ -224,7 +225,7 @@ func (w Words) Scheduled(language, name string, due time.Time) string {
 	b := &w.in(language).Schedule
 	text := fmt.Sprintf(b.Runs.Heading, nameOfTask(name))
 	if !due.IsZero() {
-		text += " " + fmt.Sprintf(b.Runs.Late, w.moment(due))
+		text += " " + fmt.Sprintf(b.Runs.Late, w.moment(language, due))
 	}
 	return text
 }
@@ -238,7 +239,7 @@ func (w Words) Reminder(language, name string, due time.Time) (head, tail, shown
 		head = fmt.Sprintf(b.Runs.RemindName, shown, "")
 	}
 	if !due.IsZero() {
-		tail = " " + fmt.Sprintf(b.Runs.Late, w.moment(due))
+		tail = " " + fmt.Sprintf(b.Runs.Late, w.moment(language, due))
 	}
 	return head, tail, shown
 }

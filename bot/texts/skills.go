@@ -125,7 +125,7 @@ func (w Words) skillState(language string, s *Skill) string {
 	b := w.in(language).Skills
 	text := b.States[s.State]
 	if s.By != "" {
-		text += ", " + fmt.Sprintf(b.By, named(s.By), w.moment(s.At))
+		text += ", " + fmt.Sprintf(b.By, named(s.By), w.moment(language, s.At))
 	}
 	return text
 }

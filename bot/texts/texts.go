@@ -26,6 +26,8 @@ type Words struct {
 	// ZoneAt returns the zone that the readers of a place have set; nil = none, and a nil func knows none. It must not
 	// block.
 	ZoneAt func(place bot.Place) *time.Location
+	// Clock is how the readers read times of day.
+	Clock Clock
 	// Owner: the readers run this service themselves, at a terminal or in an editor; they are not sent to an operator.
 	Owner bool
 	// Patience is how long a model may be unavailable before a turn is given up; 0 = 10 minutes. Only an owner is told.
@@ -50,29 +52,6 @@ func (w Words) in(language string) *book {
 		language = w.Language
 	}
 	return in(language)
-}
-
-// local returns a moment in the zone of the readers, and what follows its time of day: nothing, or that it is UTC.
-func (w Words) local(t time.Time) (at time.Time, mark string) {
-	if w.Zone == nil {
-		return t.UTC(), " UTC"
-	}
-	if at = t.In(w.Zone); w.Zone.String() == "UTC" {
-		mark = " UTC"
-	}
-	return at, mark
-}
-
-// clock says a time of day.
-func (w Words) clock(t time.Time) string {
-	at, mark := w.local(t)
-	return at.Format("15:04") + mark
-}
-
-// moment says a date and a time of day.
-func (w Words) moment(t time.Time) string {
-	at, mark := w.local(t)
-	return at.Format("2006-01-02 15:04") + mark
 }
 
 // Ended says why a turn ended without an answer.

@@ -169,6 +169,7 @@ func (z *Zones) zoneCard(msg *bot.Message, name string, chosen bool) bot.Content
 			at, shown, _ = when.Zone(name) // it is one: it was checked
 		}
 	}
+	w.Zone = at
 	content := bot.Content{Language: msg.Language, Text: w.Zoned(msg.Language, shown, z.deps.Now().In(at), own, chosen)}
 	content.Entities = render.Inert(content.Text)
 	content.Buttons = z.zoneButtons(msg, shown, own)

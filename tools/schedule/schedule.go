@@ -184,7 +184,7 @@ func (t *toolset) periodic() (tools.Tool, error) {
 
 type deferredArgs struct {
 	Name  string `json:"name" jsonschema:"short name of the task; the same name updates it"`
-	RunAt string `json:"run_at" jsonschema:"when: +2m, +1h30m, in 5 minutes, today 14:00, tomorrow 09:30, or ISO 8601 (2026-12-24T18:00, in the person's time zone unless it has an offset)"`
+	RunAt string `json:"run_at" jsonschema:"when: +2m, +1h30m, in 5 minutes, 15:00, 3pm, tomorrow 09:30, or ISO 8601 (2026-12-24T18:00, in the person's time zone unless it has an offset)"`
 	Kind  string `json:"kind,omitempty" jsonschema:"reminder, or custom (the default)"`
 	Task  string `json:"task,omitempty" jsonschema:"custom: what you are to do then, as the person would ask for it; reminder: what the person is to read then, such as drink tea; at most 512 characters"`
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // englishWords are words that no sentence of the bot in another language has.
-var englishWords = regexp.MustCompile(`(?i)(?:^|[^\pL/_.\-])(the|and|is|are|of|to|your|you|with|not|cannot|by|waiting|since|nothing|this|that|it|for|from|have|what|there|can|nobody|file|be)(?:$|[^\pL/_.\-])`)
+var englishWords = regexp.MustCompile(`(?i)(?:^|[^\pL\pN/_.\-])(the|and|is|are|of|to|your|you|with|not|cannot|by|waiting|since|nothing|this|that|it|for|from|have|what|there|can|nobody|file|be)(?:$|[^\pL\pN/_.\-])`)
 
 // fewElsewhere is one in how many scenarios is played in German by a plain `go test`; with ZEPH_LANGUAGES=full
 // each is, in every language.

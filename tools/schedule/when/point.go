@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,7 +14,7 @@ import (
 const farthest = 10 * 366 * 24 * time.Hour
 
 // forms is what a point in time can be written as, for the sentences that refuse one.
-const forms = `write "+2m", "+1h30m", "in 5 minutes", "today 14:00", "tomorrow 09:30" or "2026-12-24T18:00"`
+const forms = `write "+2m", "+1h30m", "in 5 minutes", "15:00", "3pm", "tomorrow 09:30" or "2026-12-24T18:00"`
 
 // ErrPast means that a point in time is over; errors.Is works on it.
 var ErrPast = errors.New("is in the past")
@@ -24,13 +25,16 @@ var (
 	inPattern   = regexp.MustCompile(
 		`(?i)^in\s+(an?|\d{1,6})\s*(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w)$`,
 	)
-	dayPattern   = regexp.MustCompile(`(?i)^(today|tomorrow)(?:\s+at)?\s+(\d{1,2}):(\d{2})(?::(\d{2}))?$`)
+	// a day, and a time of it: 15:00, 15:00:30, 15h, 15h30, 15 Uhr, 3pm, 3:30 p.m.
+	dayPattern = regexp.MustCompile(`(?i)^(?:(today|tomorrow|\d{4}-\d{2}-\d{2})\s+)?(?:at\s+)?` +
+		`(\d{1,2})(?:(?::|\s?h\s?|\s?uhr\s)(\d{2}))?(?::(\d{2}))?\s*(h|uhr|([ap])\.?\s?m\.?)?$`)
 	clockPattern = regexp.MustCompile(`^(\d{4})-(\d{2})-(\d{2})(?:[Tt]|` +
 		`\s+)(\d{2}):(\d{2})(?::(\d{2})(?:[.,]\d{1,9})?)?\s*([Zz]|[+-]\d{2}(?::?\d{2})?)?$`)
 )
 
 // Point reads a point in time: ISO 8601 with an offset, or without one by the clock of zone; a distance from now
-// ("+1h30m", "in 5 minutes"); or a time of day ("today 14:00", "tomorrow 09:30"). It has to be in the future, and
+// ("+1h30m", "in 5 minutes"); or a time of day, as people of both clocks write it ("today 14:00", "tomorrow 3pm", "15h30"),
+// which without a day is the next one. It has to be in the future, and
 // within ten years. The error says what was wrong and what to write; it wraps ErrPast if the time is over.
 func Point(text string, now time.Time, zone *time.Location) (time.Time, error) {
 	text = strings.TrimSpace(text)
@@ -59,15 +63,11 @@ func point(text string, now time.Time, zone *time.Location) (time.Time, error) {
 		}
 		return ahead(now, count+m[2][:1])
 	}
-	if m := dayPattern.FindStringSubmatch(text); m != nil {
-		day := face(now.In(zone))
-		if strings.EqualFold(m[1], "tomorrow") {
-			day = day.AddDate(0, 0, 1)
-		}
-		return local(text, day.Year(), int(day.Month()), day.Day(), m[2:5], zone)
-	}
 	if m := clockPattern.FindStringSubmatch(text); m != nil {
 		return stamp(text, m, zone)
+	}
+	if m := dayPattern.FindStringSubmatch(text); m != nil && m[3]+m[5] != "" { // a number alone is no time
+		return onDay(text, m, now, zone)
 	}
 	if text == "" {
 		return time.Time{}, errors.New("no time is given: " + forms)
@@ -101,6 +101,43 @@ func ahead(now time.Time, text string) (time.Time, error) {
 		sum += time.Duration(n) * unit
 	}
 	return now.Add(sum), nil
+}
+
+// onDay reads a time of day that dayPattern has split. Without a day it is the next one.
+func onDay(text string, m []string, now time.Time, zone *time.Location) (time.Time, error) {
+	clock := slices.Clone(m[2:5])
+	if half := strings.ToLower(m[6]); half != "" {
+		hour, _ := strconv.Atoi(clock[0]) // digits
+		if hour < 1 || hour > 12 {
+			return time.Time{}, fmt.Errorf("%q: there is no such time of day; am and pm go from 1 to 12", text)
+		}
+		if hour %= 12; half == "p" {
+			hour += 12
+		}
+		clock[0] = strconv.Itoa(hour)
+	}
+	day := face(now.In(zone))
+	on := func(day time.Time) (time.Time, error) {
+		return local(text, day.Year(), int(day.Month()), day.Day(), clock, zone)
+	}
+	switch named := strings.ToLower(m[1]); named {
+	case "today":
+		return on(day)
+	case "tomorrow":
+		return on(day.AddDate(0, 0, 1))
+	case "":
+		at, err := on(day)
+		if err != nil || at.After(now) {
+			return at, err
+		}
+		return on(day.AddDate(0, 0, 1))
+	default:
+		date, err := time.Parse(time.DateOnly, named)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("%q: there is no such date", text)
+		}
+		return on(date)
+	}
 }
 
 // stamp reads an ISO 8601 time that clockPattern has split.

@@ -186,6 +186,20 @@ func TestPoint(t *testing.T) {
 		"today 14:00":               "2026-11-23T13:00:00Z",
 		"tomorrow 09:30":            "2026-11-24T08:30:00Z",
 		"tomorrow at 9:30":          "2026-11-24T08:30:00Z",
+		"3pm":                       "2026-11-23T14:00:00Z",
+		"at 3:30 p.m.":              "2026-11-23T14:30:00Z",
+		"Tomorrow 9:05:10 AM":       "2026-11-24T08:05:10Z",
+		"12am":                      "2026-11-23T23:00:00Z",
+		"12:00 pm":                  "2026-11-24T11:00:00Z", // noon is over
+		"12:01 pm":                  "2026-11-23T11:01:00Z",
+		"15h":                       "2026-11-23T14:00:00Z",
+		"tomorrow 15h30":            "2026-11-24T14:30:00Z",
+		"15:30 h":                   "2026-11-23T14:30:00Z",
+		"15 Uhr":                    "2026-11-23T14:00:00Z",
+		"15 uhr 30":                 "2026-11-23T14:30:00Z",
+		"11:00":                     "2026-11-24T10:00:00Z", // is over: tomorrow
+		"2026-12-24 3pm":            "2026-12-24T14:00:00Z",
+		"2026-12-24 at 15h":         "2026-12-24T14:00:00Z",
 		"2026-11-24T09:00:00Z":      "2026-11-24T09:00:00Z",
 		"2026-11-24T09:00":          "2026-11-24T08:00:00Z",
 		"2026-11-24 09:00:10.5":     "2026-11-24T08:00:10Z",
@@ -219,6 +233,13 @@ func TestPoint(t *testing.T) {
 		"2026-12-24T25:00":       "no such time of day",
 		"today 24:00":            "no such time of day",
 		"tomorrow 9:60":          "no such time of day",
+		"13pm":                   "am and pm go from 1 to 12",
+		"0am":                    "am and pm go from 1 to 12",
+		"3":                      "is not a time",
+		"tomorrow 3":             "is not a time",
+		"24:00":                  "no such time of day",
+		"2026-02-30 3pm":         "no such date",
+		"today 3am":              "is in the past",
 		"2026-12-24T10:00+25":    "no offset",
 		"2026-12-24":             "is not a time",
 		"+0m":                    "is in the past",
@@ -283,6 +304,9 @@ func TestZones(t *testing.T) {
 	for _, f := range archive.File {
 		known[f.Name] = true
 	}
+	if de, us, none, unknown := when.Country("Europe/Berlin"), when.Country("America/Indianapolis"), when.Country("UTC"), when.Country("Mars"); de != "DE" || us != "US" || none != "" || unknown != "" {
+		t.Errorf("countries: %q, %q, %q, %q", de, us, none, unknown)
+	}
 	names := when.Names()
 	if len(names) < 400 || !slices.IsSorted(names) {
 		t.Errorf("%d names, sorted: %t", len(names), slices.IsSorted(names))
@@ -319,7 +343,7 @@ func FuzzCron(f *testing.F) {
 }
 
 func FuzzPoint(f *testing.F) {
-	for _, s := range []string{"+2m", "in 5 minutes", "today 14:00", "2026-12-24T18:00", "2026-02-30T10:00Z", "+99999999999h"} {
+	for _, s := range []string{"+2m", "in 5 minutes", "today 14:00", "3pm", "tomorrow at 15h30", "2026-12-24T18:00", "2026-02-30T10:00Z", "+99999999999h"} {
 		f.Add(s)
 	}
 	now := time.Date(2026, 11, 23, 11, 0, 0, 0, time.UTC)

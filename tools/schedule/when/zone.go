@@ -16,19 +16,32 @@ import (
 )
 
 // zoneList is the names of zones that people can choose, one a line, sorted: those of areas and places in the zone
-// database of Go, and UTC. A test compares it with that database.
+// database of Go, and UTC. A test compares it with that database. Behind each name is the ISO 3166 code of its country,
+// as zone.tab of the database of IANA (2025b) has it.
 //
 //go:embed zones.txt
 var zoneList string
 
 // zones returns the names, and the same by their lower-case form.
 var zones = sync.OnceValues(func() (names []string, lower map[string]string) {
-	names, lower = strings.Fields(zoneList), map[string]string{}
-	for _, name := range names {
+	lower = map[string]string{}
+	for line := range strings.Lines(zoneList) {
+		name, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		names = append(names, name)
 		lower[strings.ToLower(name)] = name
 	}
 	return names, lower
 })
+
+// Country returns the ISO 3166 code of the country of a zone; "" = it has none, or there is no such zone.
+func Country(name string) string {
+	for line := range strings.Lines(zoneList) {
+		if zone, country, _ := strings.Cut(strings.TrimSpace(line), " "); zone == name {
+			return country
+		}
+	}
+	return ""
+}
 
 // ErrZone means that there is no zone of a name.
 var ErrZone = errors.New("there is no such time zone")
