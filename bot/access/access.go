@@ -112,11 +112,11 @@ func (g *Guard) admitMember(ctx context.Context, msg *bot.Message) (turn.Verdict
 		return turn.Verdict{}, err
 	}
 	if !admitted {
-		role, err := g.invitedToGroup(ctx, msg)
+		invited, err := g.invitedToGroup(ctx, msg)
 		if err != nil {
 			return turn.Verdict{}, err
 		}
-		if role == "" {
+		if !invited {
 			return g.refuseGroup(ctx, msg)
 		}
 	}
@@ -124,7 +124,7 @@ func (g *Guard) admitMember(ctx context.Context, msg *bot.Message) (turn.Verdict
 		return turn.Verdict{OK: true}, nil
 	}
 	if msg.Caller == "" {
-		return turn.Verdict{Reason: turn.NotAPerson}, nil
+		return g.refuseUnnamed(ctx, msg)
 	}
 	if msg.FromBot {
 		return g.otherBot(ctx, msg)
@@ -159,21 +159,33 @@ func (g *Guard) admitMember(ctx context.Context, msg *bot.Message) (turn.Verdict
 	return turn.Verdict{OK: true, Admin: role == Admin, Allowed: g.toolsOf(role)}, nil
 }
 
-// invitedToGroup admits a group that is not admitted by the invitation that the bot was added with, and returns the role
-// of the person who did that; "" = there is none.
-func (g *Guard) invitedToGroup(ctx context.Context, msg *bot.Message) (Role, error) {
+// invitedToGroup admits a group that is not admitted by the invitation that the bot was added with, and reports whether
+// there is one.
+func (g *Guard) invitedToGroup(ctx context.Context, msg *bot.Message) (bool, error) {
 	if msg.Command != "start" || msg.Kind != bot.Text {
-		return "", nil
+		return false, nil
 	}
 	role, err := g.roleOf(ctx, msg)
 	if err != nil {
-		return "", err
+		return false, err
 	}
 	used, _, err := g.redeemInvitation(ctx, msg, role)
-	if err != nil || !used {
-		return "", err
+	return used, err
+}
+
+// refuseUnnamed refuses who writes in the name of the group or of a channel. If they have followed a link that has
+// admitted the group, they are told so.
+func (g *Guard) refuseUnnamed(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
+	v := turn.Verdict{Reason: turn.NotAPerson}
+	code := strings.TrimSpace(msg.Args)
+	if !msg.Unnamed || msg.Command != "start" || !IsCode(code) {
+		return v, nil
 	}
-	return g.roleOf(ctx, msg)
+	used, err := g.invitedBy(ctx, msg, code)
+	if err == nil && used == usedForGroup {
+		v.Once, v.Reply = "invited/"+msg.Place.ChatKey(), g.words.InvitedGroup(msg.Language)
+	}
+	return v, err
 }
 
 // toolsOf says which tools a role has; nil = all.
@@ -220,7 +232,7 @@ func (g *Guard) inAdmittedGroup(ctx context.Context, place bot.Place) (bool, err
 	if !place.Group || containsID(g.opts.Chats, place.Chat) {
 		return true, nil
 	}
-	if _, ok, err := g.groupEntry(ctx, place, place.Chat); ok || err != nil {
+	if ok, err := g.isAdmittedGroup(ctx, place, place.Chat); ok || err != nil {
 		return ok, err
 	}
 	old, err := g.store.Fact(ctx, bot.MovedBucket, g.nameKey(place.Chat), g.now())
@@ -230,8 +242,7 @@ func (g *Guard) inAdmittedGroup(ctx context.Context, place bot.Place) (bool, err
 	if old == "" || containsID(g.opts.Chats, old) {
 		return old != "", nil
 	}
-	_, ok, err := g.groupEntry(ctx, place, old)
-	return ok, err
+	return g.isAdmittedGroup(ctx, place, old)
 }
 
 func containsID(list []string, id string) bool {

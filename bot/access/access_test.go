@@ -42,6 +42,8 @@ func TestAdmit(t *testing.T) {
 	open := access.Options{Users: []string{"*"}, Chats: []string{"*"}}
 	nobody := from("42", "", "-100", bot.Text)
 	nobody.Caller, nobody.Person = "", "1087968824"
+	addressed := from("9", "", "-999", bot.Text)
+	addressed.Addressed = true
 	const stranger, unlisted = "I only talk to people on my list. Your id is 9;", "I am not set up for this group. Its id is -999;"
 	tests := []struct {
 		name    string
@@ -62,6 +64,7 @@ func TestAdmit(t *testing.T) {
 		{"somebody whose name is an id", users, from("9", "42", "", bot.Text), turn.Verdict{Once: "stranger/telegram:9", Reason: "person not in telegram.allowed_users"}, stranger},
 		{"a star as name", users, from("9", "*", "", bot.Text), turn.Verdict{Once: "stranger/telegram:9", Reason: "person not in telegram.allowed_users"}, stranger},
 		{"added to another group", users, from("9", "", "-999", bot.Member), turn.Verdict{Once: "unlisted/telegram/1/bot/-999", Reason: "group not in telegram.allowed_chats"}, unlisted},
+		{"somebody in another group wants something", users, addressed, turn.Verdict{Once: "unlisted/telegram/1/bot/-999", Reason: "group not in telegram.allowed_chats"}, unlisted},
 		{"added to a listed group", users, from("9", "", "-100", bot.Member), turn.Verdict{OK: true}, ""},
 		{"a channel's identity", open, nobody, turn.Verdict{Reason: "not a person"}, ""},
 		{"everyone", open, from("9", "", "-999", bot.Text), turn.Verdict{OK: true}, ""},
@@ -78,7 +81,7 @@ func TestAdmit(t *testing.T) {
 			if !strings.HasPrefix(got.Reply, tt.reply) || (tt.reply == "") != (got.Reply == "") {
 				t.Errorf("reply %q, want %q", got.Reply, tt.reply)
 			}
-			got.Reply = ""
+			got.Reply, got.Change = "", bot.Change{}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
 			}

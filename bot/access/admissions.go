@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -93,7 +94,7 @@ func (d *Admissions) Admit(ctx context.Context, call *turn.Call) (turn.Effect, e
 			ids, err := d.idsOf(ctx, msg, id)
 			return done{text: w.NameUnknown(msg.Language, id, ids)}, err
 		}
-		if strings.HasPrefix(id, "-") {
+		if isGroupID(id) {
 			return d.admitGroup(ctx, msg, id)
 		}
 		return d.admitPerson(ctx, msg, id, role)
@@ -163,6 +164,9 @@ func isTelegramID(word string) bool {
 	return err == nil && n != 0 && n < 1<<52 && n > -1<<52 && strconv.FormatInt(n, 10) == word
 }
 
+// isGroupID reports whether an id is that of a group.
+func isGroupID(id string) bool { return strings.HasPrefix(id, "-") }
+
 // isNoName reports whether a word is meant as an id, or as a @name, and is no id.
 func isNoName(word string) bool {
 	return strings.ContainsAny(word[:1], "-@0123456789") && !isTelegramID(word)
@@ -203,7 +207,7 @@ func (d *Admissions) admitPerson(ctx context.Context, msg *bot.Message, id strin
 	if s != nil {
 		e.Name = s.Name
 	}
-	out, err := d.storeEntry(msg, "admit", e)
+	out, err := d.storeEntry(msg, "admit", e, before.raw)
 	if fewer != nil {
 		out.effect.Change.Facts = append(out.effect.Change.Facts, *fewer)
 	}
@@ -243,48 +247,90 @@ func (d *Admissions) refusePerson(ctx context.Context, msg *bot.Message, id stri
 	if err != nil {
 		return done{}, err
 	}
-	if known && before.Role != Blocked { // another admin was quicker
-		return done{text: w.AdmittedAlready(language, g.displayedPerson(before))}, nil
-	}
-	s, err := d.strangerOf(ctx, msg.Place, id)
-	if err != nil {
-		return done{}, err
-	}
-	e := Entry{ID: id, Role: Blocked, Name: before.Name, By: msg.Caller, ByName: msg.Name, At: g.now().UTC()}
-	if s != nil {
-		e.Name = s.Name
-	}
-	var out done
-	switch {
-	case block:
-		if out, err = d.storeEntry(msg, "block", e); err != nil {
-			return done{}, err
-		}
-		out.text = w.Blocked(language, g.displayedPerson(e))
-	case known:
-		return done{text: w.Blocked(language, g.displayedPerson(before))}, nil
-	default:
-		out = done{changed: true, text: w.Declined(language, g.displayedPerson(e))}
-		if s == nil || s.Declined {
-			break
-		}
-		s.Declined = true
-		f, err := s.fact(msg.Place, id)
-		if err != nil {
-			return done{}, err
-		}
-		out.effect.Change.Facts = append(out.effect.Change.Facts, f)
-		to := g.opts.Private(id)
-		out.effect.Change.Send = []bot.Row{{
-			Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: "declined/" + personKey(msg.Place, id),
-			Content: bot.Content{Text: w.YouAreDeclined(s.Language), Language: s.Language},
-		}}
+	before.ID = id
+	out, err := d.refuseStranger(ctx, msg, before, known, block)
+	if err != nil || !out.changed {
+		return out, err
 	}
 	_, err = g.releaseSaid(ctx, msg.Place, id, true, &out.effect.Change)
 	return out, err
 }
 
-// admitGroup admits a group.
+// refuseStranger declines what a person or group asks for who is not admitted, or blocks them. before is how they are
+// stored, and known whether they are.
+func (d *Admissions) refuseStranger(
+	ctx context.Context, msg *bot.Message, before Entry, known, block bool,
+) (done, error) {
+	g, w, language := d.guard, d.guard.words.At(msg.Place), msg.Language
+	switch {
+	case known && before.Role != Blocked: // another admin was quicker
+		return done{text: w.AdmittedAlready(language, g.displayedPerson(before))}, nil
+	case known:
+		return done{text: w.Blocked(language, g.displayedPerson(before))}, nil
+	}
+	s, err := d.strangerOf(ctx, msg.Place, before.ID)
+	if err != nil {
+		return done{}, err
+	}
+	e := Entry{ID: before.ID, Group: before.Group, Role: Blocked, By: msg.Caller, ByName: msg.Name, At: g.now().UTC()}
+	if s != nil {
+		e.Name = s.Name
+	}
+	if block {
+		out, err := d.storeEntry(msg, "block", e, "")
+		if e.Group { // refused if another admin admits it meanwhile, which is another fact
+			out.effect.Change.Facts = append(out.effect.Change.Facts, absentEntry(msg.Place, Entry{ID: e.ID, Group: true}))
+		}
+		out.text = w.Blocked(language, g.displayedPerson(e))
+		return out, err
+	}
+	out := done{changed: true, text: w.Declined(language, g.displayedPerson(e))}
+	if s == nil || s.Declined {
+		return out, nil
+	}
+	to, text := g.opts.Private(e.ID), w.YouAreDeclined(s.Language)
+	if e.Group {
+		to, text = groupPlace(msg.Place, e.ID), w.GroupDeclined(s.Language)
+	}
+	key := fmt.Sprintf("declined/%s/%d", personKey(msg.Place, e.ID), s.At.Unix())
+	s.Declined = true
+	f, err := s.fact(msg.Place, e.ID)
+	if err != nil {
+		return done{}, err
+	}
+	out.effect.Change.Facts = append(out.effect.Change.Facts, f, absentEntry(msg.Place, Entry{ID: e.ID, Group: e.Group}))
+	if e.Group {
+		out.effect.Change.Facts = append(out.effect.Change.Facts, absentEntry(msg.Place, e))
+	}
+	out.effect.Change.Send = []bot.Row{{
+		Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: key,
+		Content: bot.Content{Text: text, Language: s.Language},
+	}}
+	return out, nil
+}
+
+// absentEntry returns the fact by which a Change is refused if an entry exists.
+func absentEntry(place bot.Place, e Entry) bot.Fact {
+	f, nothing := e.key(place), ""
+	f.Was = &nothing
+	return f
+}
+
+// refuseGroup declines what a group asks for, or blocks it.
+func (d *Admissions) refuseGroup(ctx context.Context, msg *bot.Message, id string, block bool) (done, error) {
+	g := d.guard
+	if containsID(g.opts.Chats, id) {
+		return done{text: g.words.GroupConfigured(msg.Language, id)}, nil
+	}
+	before, known, err := g.groupEntry(ctx, msg.Place, id)
+	if err != nil {
+		return done{}, err
+	}
+	before.ID, before.Group = id, true
+	return d.refuseStranger(ctx, msg, before, known, block)
+}
+
+// admitGroup admits a group, and tells it so.
 func (d *Admissions) admitGroup(ctx context.Context, msg *bot.Message, id string) (done, error) {
 	g, w, language := d.guard, d.guard.words.At(msg.Place), msg.Language
 	if containsID(g.opts.Chats, id) {
@@ -294,20 +340,33 @@ func (d *Admissions) admitGroup(ctx context.Context, msg *bot.Message, id string
 	if err != nil {
 		return done{}, err
 	}
-	if known {
+	if known && before.Role != Blocked { // one that is blocked is admitted like a new one
 		return done{text: w.AdmittedAlready(language, g.displayedPerson(before))}, nil
 	}
 	s, err := d.strangerOf(ctx, msg.Place, id)
 	if err != nil {
 		return done{}, err
 	}
-	e := Entry{ID: id, Group: true, By: msg.Caller, ByName: msg.Name, At: g.now().UTC()}
+	e := Entry{ID: id, Group: true, Name: before.Name, By: msg.Caller, ByName: msg.Name, At: g.now().UTC()}
 	if s != nil {
 		e.Name = s.Name
 	}
-	out, err := d.storeEntry(msg, "admit", e)
+	out, err := d.storeEntry(msg, "admit", e, "")
+	if err != nil {
+		return done{}, err
+	}
+	f := Entry{ID: id, Group: true, Role: Blocked}.key(msg.Place)
+	f.Was = &before.raw
+	out.effect.Change.Facts = append(out.effect.Change.Facts, f)
 	out.text = w.Admitted(language, g.displayedPerson(e))
-	return out, err
+	if s != nil {
+		to := groupPlace(msg.Place, id)
+		out.effect.Change.Send = []bot.Row{{
+			Session: to.SessionKey(""), Place: to, Purpose: bot.Reply,
+			Content: bot.Content{Text: w.InvitedGroup(s.Language), Language: s.Language},
+		}}
+	}
+	return out, nil
 }
 
 // strangerOf returns what admins were told about a person or group; nil = nothing.
@@ -319,8 +378,9 @@ func (d *Admissions) strangerOf(ctx context.Context, place bot.Place, id string)
 	return nil, err
 }
 
-// storeEntry returns the Effect that stores an entry.
-func (d *Admissions) storeEntry(msg *bot.Message, verb string, e Entry) (done, error) {
+// storeEntry returns the Effect that stores an entry, or deletes it, unless another admin changes it meanwhile: was is how
+// it was stored; "" = it was not.
+func (d *Admissions) storeEntry(msg *bot.Message, verb string, e Entry, was string) (done, error) {
 	f, err := e.fact(msg.Place)
 	if verb == "remove" {
 		f = e.key(msg.Place)
@@ -328,6 +388,7 @@ func (d *Admissions) storeEntry(msg *bot.Message, verb string, e Entry) (done, e
 	if err != nil {
 		return done{}, err
 	}
+	f.Was = &was
 	out := done{changed: true}
 	out.effect.Change.Facts = append([]bot.Fact{f}, d.guard.auditLine(Event{
 		Verb:  verb,
@@ -348,7 +409,7 @@ func (d *Admissions) storeEntry(msg *bot.Message, verb string, e Entry) (done, e
 
 // removeEntry removes a person or a group, and ends their running work.
 func (d *Admissions) removeEntry(ctx context.Context, msg *bot.Message, id string) (done, error) {
-	g, w, language, group := d.guard, d.guard.words, msg.Language, strings.HasPrefix(id, "-")
+	g, w, language, group := d.guard, d.guard.words, msg.Language, isGroupID(id)
 	e, known, err := g.personEntry(ctx, msg.Place, id)
 	if group {
 		e, known, err = g.groupEntry(ctx, msg.Place, id)
@@ -377,7 +438,7 @@ func (d *Admissions) removeEntry(ctx context.Context, msg *bot.Message, id strin
 	if !group {
 		e.Name = cmp.Or(e.Name, g.nameOf(id))
 	}
-	out, err := d.storeEntry(msg, "remove", e)
+	out, err := d.storeEntry(msg, "remove", e, e.raw)
 	if err != nil {
 		return done{}, err
 	}

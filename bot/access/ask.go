@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
@@ -28,13 +29,17 @@ const (
 	strangerOnce  = 24 * time.Hour
 )
 
-// The buttons below what admins are told: PREFIX:VERB:ID.
+// The buttons below what admins are told: PREFIX:VERB:ID, of a person or of a group.
 const (
 	pressAdmit   = "a"
 	pressDecline = "d"
 	pressBlock   = "b"
-	pressGroup   = "g"
+	pressGroup   = "g" // admits a group, below messages of earlier versions
 )
+
+// invitationFor is how long a group that was just joined is not told that it is not admitted while there are links for
+// groups: whoever adds the bot by one sends its code right after.
+const invitationFor = 10 * time.Second
 
 // stranger is somebody, or a group, that admins were told of.
 type stranger struct {
@@ -44,6 +49,7 @@ type stranger struct {
 	At       time.Time `json:"at"`
 	Declined bool      `json:"declined,omitempty"` // admins are not asked again while it is kept
 	said     string    // for the admins
+	asker    string    // for the admins: who asks for a group
 }
 
 // fact returns a stranger as it is stored.
@@ -85,7 +91,7 @@ func (g *Guard) askForStranger(ctx context.Context, msg *bot.Message, v *turn.Ve
 	v.Once = "stranger/" + msg.Caller
 	s := stranger{Name: msg.Name, Username: msg.Username, Language: msg.Language, said: msg.Text}
 	var asked asking
-	if v.Change, asked, err = g.tellAdmins(ctx, msg.Place, msg.Person, s, pressAdmit); err != nil {
+	if v.Change, asked, err = g.tellAdmins(ctx, msg.Place, msg.Person, s); err != nil {
 		return err
 	}
 	switch asked {
@@ -100,10 +106,7 @@ func (g *Guard) askForStranger(ctx context.Context, msg *bot.Message, v *turn.Ve
 			return err
 		}
 		if said != nil && !known { // refused once they are admitted: nobody would look at it then
-			nothing := ""
-			admitted := e.key(msg.Place)
-			admitted.Was = &nothing
-			v.Change.Facts = append(v.Change.Facts, *said, admitted)
+			v.Change.Facts = append(v.Change.Facts, *said, absentEntry(msg.Place, Entry{ID: e.ID}))
 		}
 	}
 	return nil
@@ -118,25 +121,82 @@ const (
 	adminsAsked               // now, or within strangerOnce
 )
 
-// refuseGroup refuses whatever comes from a group that is not admitted. The group is told so when the bot joins it; the
-// admins may admit the group once somebody in it wants something.
+// refuseGroup refuses whatever comes from a group that is not admitted. When the bot joins it, and when somebody in it wants
+// something, the group is told so, and the admins may admit it. A group that is blocked is not answered.
 func (g *Guard) refuseGroup(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
 	v := turn.Verdict{Reason: "group not in telegram.allowed_chats"}
-	var err error
-	switch {
-	case msg.Kind == bot.Member:
-		v.Reply, v.Once = g.words.Unlisted(msg.Language, msg.Place.Chat), "unlisted/"+msg.Place.ChatKey()
-	case msg.Kind == bot.Text && msg.Addressed && msg.Place.Ordinary():
-		v.Change, _, err = g.tellAdmins(ctx, msg.Place, msg.Place.Chat, stranger{Name: msg.Title}, pressGroup)
+	joined := msg.Kind == bot.Member
+	wants := msg.Kind == bot.Text && msg.Addressed && msg.Place.Ordinary() && !msg.FromBot
+	if !joined && !wants {
+		return v, nil
 	}
-	return v, err
+	e, known, err := g.groupEntry(ctx, msg.Place, msg.Place.Chat)
+	if err != nil {
+		return v, err
+	}
+	if known && e.Role == Blocked {
+		v.Reason = "blocked by an admin"
+		return v, nil
+	}
+	if joined {
+		if v.Wait, err = g.awaitsInvitation(ctx, msg.Place); err != nil {
+			return v, err
+		}
+	}
+	v.Once = "unlisted/" + msg.Place.ChatKey()
+	s := stranger{Name: msg.Title, Language: msg.Language, asker: msg.Name}
+	var asked asking
+	if v.Change, asked, err = g.tellAdmins(ctx, msg.Place, msg.Place.Chat, s); err != nil {
+		return v, err
+	}
+	switch asked {
+	case nobodyToAsk:
+		v.Reply = g.words.Unlisted(msg.Language, msg.Place.Chat)
+	case notAsked:
+		v.Reply = g.words.GroupRefused(msg.Language)
+	case adminsAsked:
+		v.Reply = g.words.GroupAsked(msg.Language, g.adminNames())
+	}
+	gone, err := g.isGoneInvitation(ctx, msg)
+	if err != nil {
+		return v, err
+	}
+	if gone {
+		v.Once, v.Reply = "", g.words.InvitationGoneGroup(msg.Language)+" "+v.Reply
+	}
+	// refused once the group is admitted: nobody may read then that it is not
+	v.Change.Facts = append(v.Change.Facts, absentEntry(msg.Place, Entry{ID: msg.Place.Chat, Group: true}))
+	return v, nil
+}
+
+// isGoneInvitation reports whether a message has the code of a link that is valid no more.
+func (g *Guard) isGoneInvitation(ctx context.Context, msg *bot.Message) (bool, error) {
+	code := strings.TrimSpace(msg.Args)
+	if msg.Command != "start" || !IsCode(code) {
+		return false, nil
+	}
+	i, err := g.readInvitation(ctx, msg.Place, CodeHash(code))
+	if err != nil || i != nil { // one for a person
+		return false, err
+	}
+	codes, err := g.validCodes(ctx, msg.Place) // one of them is not tried in a group
+	return len(codes) == 0, err
+}
+
+// awaitsInvitation returns how long it is left open whether a group is admitted that the bot has just joined.
+func (g *Guard) awaitsInvitation(ctx context.Context, place bot.Place) (time.Duration, error) {
+	list, err := g.listInvitations(ctx, place)
+	if err == nil && slices.ContainsFunc(list, func(i invitation) bool { return i.Group }) {
+		return invitationFor, nil
+	}
+	return 0, err
 }
 
 // tellAdmins has the admins told of a person or group that is not admitted: who it is and their first words, once in
 // strangerOnce, and of no more than MostStrangers in that time. The Change is refused with ErrConflict if they were told
 // of somebody else meanwhile.
 func (g *Guard) tellAdmins(
-	ctx context.Context, place bot.Place, id string, s stranger, verb string,
+	ctx context.Context, place bot.Place, id string, s stranger,
 ) (bot.Change, asking, error) {
 	if g.opts.Private == nil {
 		return bot.Change{}, nobodyToAsk, nil
@@ -186,7 +246,7 @@ func (g *Guard) tellAdmins(
 	for _, admin := range admins {
 		to := g.opts.Private(admin)
 		content := g.strangerCard(g.seenPerson(admin).Language, id, s)
-		if verb == pressGroup {
+		if isGroupID(id) {
 			content = g.groupCard(g.seenPerson(admin).Language, id, s)
 		}
 		change.Send = append(change.Send, bot.Row{
@@ -210,22 +270,27 @@ func (g *Guard) strangerCard(language, id string, s stranger) bot.Content {
 	quote := render.Entity{Type: "blockquote", Offset: render.Length(head), Length: render.Length(chosen)}
 	content.Entities = append([]render.Entity{quote}, render.Inert(content.Text)...)
 	slices.SortStableFunc(content.Entities, func(a, b render.Entity) int { return a.Offset - b.Offset })
+	content.Buttons = g.strangerButtons(language, id)
+	return content
+}
+
+// strangerButtons decide about a person or group.
+func (g *Guard) strangerButtons(language, id string) [][]bot.Button {
 	button := func(label, verb, style string) bot.Button {
 		return bot.Button{Label: label, Data: Prefix + ":" + verb + ":" + id, Style: style}
 	}
 	admit, decline, block := g.words.StrangerButtons(language)
-	content.Buttons = [][]bot.Button{{
+	return [][]bot.Button{{
 		button(admit, pressAdmit, "success"), button(decline, pressDecline, ""), button(block, pressBlock, "danger"),
 	}}
-	return content
 }
 
 // groupCard asks an admin about a group.
 func (g *Guard) groupCard(language, id string, s stranger) bot.Content {
-	text := g.words.GroupAsks(language, s.Name, id)
-	return bot.Content{Text: text, Language: language, Entities: render.Inert(text), Buttons: [][]bot.Button{{{
-		Label: g.words.AdmitGroupButton(language), Data: Prefix + ":" + pressGroup + ":" + id, Style: "success",
-	}}}}
+	text := g.words.GroupAsks(language, s.asker, s.Name, id)
+	return bot.Content{
+		Text: text, Language: language, Entities: render.Inert(text), Buttons: g.strangerButtons(language, id),
+	}
 }
 
 // listStrangers lists whom admins were told of, by key.

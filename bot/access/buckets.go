@@ -66,6 +66,11 @@ func Buckets() []bot.BucketRule {
 			Found:  "a chat's; the admin is in the value",
 		},
 		{
+			Bucket: blockedBucket,
+			About:  "a group that is not answered: its name, who blocked it",
+			Found:  "a chat's; the admin is in the value",
+		},
+		{
 			Bucket: pairBucket,
 			About:  "how often other bots wrote in a chat lately",
 			Found:  "ids of other bots and chats, for a short time: no person",

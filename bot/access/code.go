@@ -244,7 +244,7 @@ func (g *Guard) Welcome(ctx context.Context, call *turn.Call) (string, error) {
 	case msg.Place.Group:
 		return "", nil
 	}
-	i, _, err := g.readInvitation(ctx, msg.Place, CodeHash(code))
+	i, err := g.readInvitation(ctx, msg.Place, CodeHash(code))
 	switch {
 	case err != nil:
 		return "", err

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,6 +42,7 @@ type invitation struct {
 	ByName  string    `json:"by_name,omitempty"`
 	At      time.Time `json:"at"`
 	Expires time.Time `json:"expires"`
+	raw     string    // as it is stored
 }
 
 // What the use of an invitation is stored as.
@@ -65,23 +67,23 @@ func (i *invitation) fact(place bot.Place) (bot.Fact, error) {
 
 // readInvitation returns the invitation of a hash as it is stored; nil = there is none that is valid. An invitation ends
 // with the rights of the admin who made it.
-func (g *Guard) readInvitation(ctx context.Context, place bot.Place, hash string) (i *invitation, raw string, err error) {
-	raw, err = g.store.Fact(ctx, invitationBucket, personKey(place, hash), g.now())
+func (g *Guard) readInvitation(ctx context.Context, place bot.Place, hash string) (i *invitation, err error) {
+	raw, err := g.store.Fact(ctx, invitationBucket, personKey(place, hash), g.now())
 	if err != nil {
-		return nil, "", fmt.Errorf("read an invitation: %w", err)
+		return nil, fmt.Errorf("read an invitation: %w", err)
 	}
 	if raw == "" {
-		return nil, "", nil
+		return nil, nil //nolint:nilnil // there is none
 	}
-	i = &invitation{Hash: hash}
+	i = &invitation{Hash: hash, raw: raw}
 	if err := json.Unmarshal([]byte(raw), i); err != nil {
-		return nil, "", fmt.Errorf("invitation: %w", err)
+		return nil, fmt.Errorf("invitation: %w", err)
 	}
 	admins, err := g.allAdmins(ctx, place)
 	if err != nil || i.Role.rank() == 0 || !slices.Contains(admins, g.idOf(i.By)) {
-		return nil, "", err
+		return nil, err
 	}
-	return i, raw, nil
+	return i, nil
 }
 
 // listInvitations lists the invitations that are valid, the newest first.
@@ -102,9 +104,15 @@ func (g *Guard) listInvitations(ctx context.Context, place bot.Place) ([]invitat
 	return list, nil
 }
 
+// usedKey returns the key that shows that the sender of a message has used an invitation. Whoever writes in the name of a
+// group uses it for the group.
+func usedKey(msg *bot.Message, hash string) string {
+	return personKey(msg.Place, cmp.Or(msg.Person, msg.Place.Chat)) + "/" + hash
+}
+
 // invitedBy returns what a person has used the invitation of a code for; "" = they have not.
 func (g *Guard) invitedBy(ctx context.Context, msg *bot.Message, code string) (string, error) {
-	used, err := g.store.Fact(ctx, invitedBucket, personKey(msg.Place, msg.Person)+"/"+CodeHash(code), g.now())
+	used, err := g.store.Fact(ctx, invitedBucket, usedKey(msg, CodeHash(code)), g.now())
 	if err != nil {
 		return "", fmt.Errorf("read who has used an invitation: %w", err)
 	}
@@ -119,7 +127,8 @@ const redeemTries = 10
 // false for somebody who needs none.
 func (g *Guard) redeemInvitation(ctx context.Context, msg *bot.Message, role Role) (used, gone bool, err error) {
 	code := strings.TrimSpace(msg.Args)
-	if msg.Command != "start" || !IsCode(code) || msg.Caller == "" || msg.FromBot || !msg.Place.Ordinary() {
+	unnamed := msg.Caller == "" && (!msg.Unnamed || !msg.Place.Group)
+	if msg.Command != "start" || !IsCode(code) || unnamed || msg.FromBot || !msg.Place.Ordinary() {
 		return false, false, nil
 	}
 	for range redeemTries {
@@ -143,7 +152,7 @@ func (g *Guard) redeemOnce(ctx context.Context, msg *bot.Message, hash string, r
 	if err != nil || before != "" { // whoever was removed since is not admitted by it again
 		return false, role == "", err
 	}
-	i, raw, err := g.readInvitation(ctx, msg.Place, hash)
+	i, err := g.readInvitation(ctx, msg.Place, hash)
 	if err != nil || i == nil || i.Group != msg.Place.Group {
 		return false, role == "", err
 	}
@@ -152,10 +161,23 @@ func (g *Guard) redeemOnce(ctx context.Context, msg *bot.Message, hash string, r
 		return false, false, err
 	}
 	admitted, err := g.inAdmittedGroup(ctx, msg.Place)
-	if err != nil || admitted && role.rank() >= i.Role.rank() {
+	if err != nil || admitted && (msg.Caller == "" || role.rank() >= i.Role.rank()) {
 		return false, false, err
 	}
-	change, err := g.invited(ctx, msg, i, raw, role, admitted)
+	if !admitted {
+		group, known, err := g.groupEntry(ctx, msg.Place, msg.Place.Chat)
+		if err != nil || known && group.Role == Blocked {
+			return false, false, err
+		}
+	}
+	var entries []Entry
+	if msg.Caller != "" && role.rank() < i.Role.rank() {
+		entries = append(entries, Entry{ID: msg.Person, Role: i.Role, Name: msg.Name, raw: entry.raw})
+	}
+	if !admitted {
+		entries = append(entries, Entry{ID: msg.Place.Chat, Group: true, Name: msg.Title})
+	}
+	change, err := g.invited(ctx, msg, i, entries)
 	if err != nil {
 		return false, false, err
 	}
@@ -165,29 +187,22 @@ func (g *Guard) redeemOnce(ctx context.Context, msg *bot.Message, hash string, r
 	return true, false, nil
 }
 
-// invited is what the use of an invitation changes, and tells the admin who made it.
+// invited is what the use of an invitation changes, which admits who is in entries, and tells the admin who made it.
 func (g *Guard) invited(
-	ctx context.Context, msg *bot.Message, i *invitation, raw string, role Role, admitted bool,
+	ctx context.Context, msg *bot.Message, i *invitation, entries []Entry,
 ) (change bot.Change, err error) {
 	i.Left--
 	rest, err := i.fact(msg.Place)
 	if err != nil {
 		return change, err
 	}
-	rest.Was = &raw
+	rest.Was = &i.raw
 	nothing := ""
 	use := bot.Fact{
-		Bucket: invitedBucket, Key: personKey(msg.Place, msg.Person) + "/" + i.Hash, Value: usedByPerson,
+		Bucket: invitedBucket, Key: usedKey(msg, i.Hash), Value: usedByPerson,
 		Expires: i.Expires, Was: &nothing,
 	}
-	entries := make([]Entry, 0, 2)
-	if role.rank() < i.Role.rank() {
-		entries = append(entries, Entry{ID: msg.Person, Role: i.Role, Name: msg.Name})
-	}
 	who := msg.Person
-	if !admitted {
-		entries = append(entries, Entry{ID: msg.Place.Chat, Group: true, Name: msg.Title})
-	}
 	if msg.Place.Group {
 		use.Value, who = usedForGroup, "chat"
 	}
@@ -198,6 +213,7 @@ func (g *Guard) invited(
 		if err != nil {
 			return change, err
 		}
+		f.Was = &e.raw // refused if an admin decides about them meanwhile
 		change.Facts = append(change.Facts, f)
 		change.Facts = append(change.Facts, g.auditLine(Event{
 			Verb: "admit", Entry: e, By: i.By, Place: msg.Place, ID: msg.ID + "/" + e.ID,

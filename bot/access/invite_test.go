@@ -74,7 +74,7 @@ func TestInvitationEnds(t *testing.T) {
 		want               string
 	}{
 		"a link of a group, in private": {args: "group", person: "9", want: gone},
-		"one of a person, in a group":   {person: "9", chat: "-5"},
+		"one of a person, in a group":   {person: "9", chat: "-5", want: "I am not set up for this group yet."},
 		"expired":                       {args: "1d", person: "9", meanwhile: func(h *house) { h.now = h.now.Add(25 * time.Hour) }, want: gone},
 		"blocked": {person: "9", meanwhile: func(h *house) {
 			h.says("9", "hello", "")

@@ -154,7 +154,7 @@ func TestFirstAdmin(t *testing.T) {
 		want(t, "wrong", v.Reply, "That is not the code. You have "+fmt.Sprint(4-i)+" tr")
 	}
 	want(t, "no try left", h.says("9", "/start "+code, "").Reply, "Too many wrong codes.")
-	want(t, "in a group", h.says("9", "/start "+code, "-5").Reply, "")
+	want(t, "in a group", h.says("9", "/start "+code, "-5").Reply, "I am not set up for this group. Its id is -5;")
 	v := h.says("42", "/start "+strings.ToLower(code), "")
 	if !v.OK || !v.Admin || v.Allowed != nil {
 		t.Fatalf("the right code: %+v", v)
@@ -476,7 +476,8 @@ func TestGroupIsAdmitted(t *testing.T) {
 		t.Errorf("not addressed: %+v, %v", v, err)
 	}
 	v := h.says("9", "hi", "-200")
-	if v.OK || v.Reply != "" || len(h.sent) != 1 || h.sent[0].Content.Text != "Somebody wants me in the group Team (-200), which I am not set up for." {
+	want(t, "the group", v.Reply, "I am not set up for this group yet. I have asked an admin about it;")
+	if v.OK || len(h.sent) != 1 || h.sent[0].Content.Text != "P9 wants me in the group Team (-200), which I am not set up for." {
 		t.Fatalf("%+v, %+v", v, h.sent)
 	}
 	button := h.sent[0].Content.Buttons[0][0].Data
@@ -509,6 +510,90 @@ func TestGroupIsAdmitted(t *testing.T) {
 	want(t, "removed", h.command("7", "/remove -300", ""), "⛔ Removed: Team.")
 	if v := h.says("7", "hi", "-300"); v.OK {
 		t.Errorf("removed: %+v", v)
+	}
+}
+
+// TestAdminsAtOnce: of two admins who decide about a person or a group at the same moment, in any order, the second one is
+// computed again, and nobody is told the contrary of what holds.
+func TestAdminsAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ chat, id, first, second, then string }{
+		{"", "9", "p1:a:9", "p1:d:9", "Already admitted: P9"},
+		{"", "9", "p1:a:9", "p1:b:9", "Already admitted: P9"},
+		{"", "9", "p1:b:9", "p1:a:9", "✅ Admitted: P9"},
+		{"", "9", "p1:b:9", "p1:d:9", "⛔ Blocked: P9"},
+		{"-200", "-200", "p1:a:-200", "p1:d:-200", "Already admitted: Team"},
+		{"-200", "-200", "p1:a:-200", "p1:b:-200", "Already admitted: Team"},
+		{"-200", "-200", "p1:g:-200", "p1:a:-200", "Already admitted: Team"},
+		{"-200", "-200", "p1:b:-200", "p1:a:-200", "✅ Admitted: the group Team"},
+		{"-200", "-200", "p1:b:-200", "p1:d:-200", "⛔ Blocked: the group Team"},
+	} {
+		t.Run(row.first+" "+row.second, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, access.Options{Admins: []string{"7", "8"}})
+			h.opts.Line = nil
+			h.another()
+			h.says("9", "hello", row.chat)
+			var effects []turn.Effect
+			for i, data := range []string{row.first, row.second} { // both are computed before either is stored
+				m := h.message([]string{"7", "8"}[i], "", "")
+				m.Kind, m.Data, m.Query, m.Message = bot.Press, data, "q", "5"
+				e, err := h.desk.Press(t.Context(), &turn.Call{Message: m})
+				if err != nil {
+					t.Fatal(err)
+				}
+				effects = append(effects, e)
+			}
+			if _, err := h.store.Apply(t.Context(), &effects[0].Change); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := h.store.Apply(t.Context(), &effects[1].Change); !errors.Is(err, bot.ErrConflict) {
+				t.Fatalf("the second one: %v", err)
+			}
+			want(t, "computed again", h.press("8", row.second), row.then)
+			admits := strings.Contains(row.then, "dmitted")
+			if v := h.says("7", "hi", "-200"); row.chat != "" && v.OK != admits {
+				t.Errorf("in the group: %+v", v)
+			}
+			if v := h.says("9", "hi", ""); row.chat == "" && v.OK != admits {
+				t.Errorf("the person: %+v", v)
+			}
+		})
+	}
+}
+
+// TestGroupWaitsForInvitation: while there is a link for groups, a group that was just joined is not told yet that it is not
+// admitted; and not at all once it is.
+func TestGroupWaitsForInvitation(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, access.Options{Admins: []string{"7"}})
+	joins := func() turn.Verdict {
+		t.Helper()
+		m := h.message("9", "", "-200")
+		m.Kind, m.Status = bot.Member, "joined"
+		v, err := h.guard.Admit(t.Context(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	h.invites("")
+	if v := joins(); v.Wait != 0 || v.Reply == "" {
+		t.Errorf("without a link for groups: %+v", v)
+	}
+	code := h.invites("group")
+	held := joins()
+	if held.Wait == 0 || held.Reply == "" {
+		t.Errorf("with a link for groups: %+v", held)
+	}
+	if v := h.says("9", "/start "+code, "-200"); !v.OK {
+		t.Errorf("the code: %+v", v)
+	}
+	if _, err := h.store.Apply(t.Context(), &held.Change); !errors.Is(err, bot.ErrConflict) {
+		t.Errorf("the refusal of before: %v", err)
+	}
+	if v := joins(); !v.OK {
+		t.Errorf("afterwards: %+v", v)
 	}
 }
 

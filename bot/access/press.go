@@ -80,15 +80,17 @@ func redrawMessage(msg *bot.Message, content bot.Content) []bot.Row {
 	return []bot.Row{{Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: content}}
 }
 
-// decideStranger admits, declines or blocks a stranger, or admits a group; the card becomes the record of it.
+// decideStranger admits, declines or blocks a stranger or a group; the card becomes the record of it.
 func (d *Admissions) decideStranger(ctx context.Context, msg *bot.Message, verb, id string) (turn.Effect, error) {
 	var out done
 	var err error
-	switch verb {
-	case pressGroup:
+	switch admits := verb == pressAdmit || verb == pressGroup; {
+	case admits && isGroupID(id):
 		out, err = d.admitGroup(ctx, msg, id)
-	case pressAdmit:
+	case admits:
 		out, err = d.admitPerson(ctx, msg, id, User)
+	case isGroupID(id):
+		out, err = d.refuseGroup(ctx, msg, id, verb == pressBlock)
 	default:
 		out, err = d.refusePerson(ctx, msg, id, verb == pressBlock)
 	}

@@ -45,17 +45,21 @@ func higherRole(a, b Role) Role {
 const (
 	personBucket = "person"
 	groupBucket  = "group"
+	// blockedBucket has the groups that are not answered. They have a bucket of their own, so that a version that does not
+	// know it admits none of them.
+	blockedBucket = "group_blocked"
 )
 
 // Entry is a person or a group that was admitted in the chat.
 type Entry struct {
 	ID     string    `json:"-"`
 	Group  bool      `json:"-"`
-	Role   Role      `json:"role,omitempty"` // of a person
+	Role   Role      `json:"role,omitempty"` // of a person; Blocked for a group too
 	Name   string    `json:"name,omitempty"` // chosen by its owner, as it was at admission
 	By     string    `json:"by,omitempty"`   // caller id of the admin; "" = the startup code
 	ByName string    `json:"by_name,omitempty"`
 	At     time.Time `json:"at"`
+	raw    string    // as it is stored; "" = it is not
 }
 
 // Event is a right that was granted or removed in the chat, for the audit log.
@@ -88,14 +92,17 @@ func (e Entry) fact(place bot.Place) (bot.Fact, error) {
 
 // key returns the fact of an entry without a value, which deletes it.
 func (e Entry) key(place bot.Place) bot.Fact {
-	if e.Group {
+	switch {
+	case e.Group && e.Role == Blocked:
+		return bot.Fact{Bucket: blockedBucket, Key: groupPlace(place, e.ID).ChatKey()}
+	case e.Group:
 		return bot.Fact{Bucket: groupBucket, Key: groupPlace(place, e.ID).ChatKey()}
 	}
 	return bot.Fact{Bucket: personBucket, Key: personKey(place, e.ID)}
 }
 
 func parseEntry(key, value string, group bool) (Entry, error) {
-	e := Entry{Group: group, ID: key[strings.LastIndexByte(key, '/')+1:]}
+	e := Entry{Group: group, ID: key[strings.LastIndexByte(key, '/')+1:], raw: value}
 	if err := json.Unmarshal([]byte(value), &e); err != nil {
 		return e, fmt.Errorf("who is admitted, %s: %w", key, err)
 	}
@@ -107,9 +114,21 @@ func (g *Guard) personEntry(ctx context.Context, place bot.Place, id string) (e 
 	return g.readEntry(ctx, Entry{ID: id}.key(place), false)
 }
 
-// groupEntry returns how a group was admitted in the chat; ok is false if it was not.
+// groupEntry returns how a group was admitted or blocked in the chat; ok is false if it was not.
 func (g *Guard) groupEntry(ctx context.Context, place bot.Place, id string) (e Entry, ok bool, err error) {
-	return g.readEntry(ctx, Entry{ID: id, Group: true}.key(place), true)
+	for _, role := range []Role{"", Blocked} {
+		e, ok, err = g.readEntry(ctx, Entry{ID: id, Group: true, Role: role}.key(place), true)
+		if ok || err != nil {
+			break
+		}
+	}
+	return e, ok, err
+}
+
+// isAdmittedGroup reports whether a group was admitted in the chat.
+func (g *Guard) isAdmittedGroup(ctx context.Context, place bot.Place, id string) (bool, error) {
+	_, ok, err := g.readEntry(ctx, Entry{ID: id, Group: true}.key(place), true)
+	return ok, err
 }
 
 func (g *Guard) readEntry(ctx context.Context, f bot.Fact, group bool) (e Entry, ok bool, err error) {
@@ -129,9 +148,18 @@ func (g *Guard) People(ctx context.Context, place bot.Place) ([]Entry, error) {
 	return g.readEntries(ctx, personBucket, personKey(place, ""), false)
 }
 
-// groupEntries lists the groups that were admitted in the chat, by name.
+// groupEntries lists the groups that were admitted or blocked in the chat, by name.
 func (g *Guard) groupEntries(ctx context.Context, place bot.Place) ([]Entry, error) {
-	return g.readEntries(ctx, groupBucket, groupPlace(place, "").ChatKey(), true)
+	var all []Entry
+	for _, bucket := range []string{groupBucket, blockedBucket} {
+		list, err := g.readEntries(ctx, bucket, groupPlace(place, "").ChatKey(), true)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	slices.SortFunc(all, compareEntries)
+	return all, nil
 }
 
 func (g *Guard) readEntries(ctx context.Context, bucket, prefix string, group bool) ([]Entry, error) {
@@ -147,10 +175,13 @@ func (g *Guard) readEntries(ctx context.Context, bucket, prefix string, group bo
 		}
 		list = append(list, e)
 	}
-	slices.SortFunc(list, func(a, b Entry) int {
-		return cmp.Or(cmp.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(list, compareEntries)
 	return list, nil
+}
+
+// compareEntries orders entries by name.
+func compareEntries(a, b Entry) int {
+	return cmp.Or(cmp.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), cmp.Compare(a.ID, b.ID))
 }
 
 // Follow reads again who was admitted in the chat. The cached entries only save queries about people whom the

@@ -81,23 +81,29 @@ func (d *Dispatcher) moving(ctx context.Context, chat string) (bool, error) {
 	return false, nil
 }
 
-// expressMember tells a group that is not on the allowlist so, once, and ends the work of a chat that the bot has left.
+// expressMember tells a group that is not admitted so, once, and ends the work of a chat that the bot has left. Whoever adds
+// the bot by a link sends the link's code next: the group waits for that, so that it is not told the contrary first.
 func (d *Dispatcher) expressMember(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
+	var verdict turn.Verdict
+	joined := msg.Status == "joined" && msg.Place.Group
+	if joined {
+		var err error
+		if verdict, err = d.parts.Guard.Admit(ctx, msg); err != nil {
+			return err
+		}
+		if !verdict.OK && d.seenFor(a) < verdict.Wait { // after a restart it waits again: what it waits for arrives now
+			return errHeld
+		}
+	}
 	d.parts.Log.Info().Str("chat", msg.Place.Chat).Str("status", msg.Status).Msg("membership changed")
 	switch {
 	case msg.Status == "left" || msg.Status == "blocked":
 		return d.storeEffect(ctx, a, func() (turn.Effect, error) { return d.loseChat(ctx, a, msg.Place) })
-	case msg.Status != "joined" || !msg.Place.Group:
+	case !joined || verdict.OK:
 		return d.finishArrival(ctx, a)
+	default:
+		return d.refuseSender(ctx, a, msg, verdict)
 	}
-	verdict, err := d.parts.Guard.Admit(ctx, msg)
-	if err != nil {
-		return err
-	}
-	if verdict.OK {
-		return d.finishArrival(ctx, a)
-	}
-	return d.refuseSender(ctx, a, msg, verdict)
 }
 
 // expressConnection records that the bot was connected to a business account or disconnected, and tells its owner.

@@ -41,7 +41,7 @@ type Dispatcher struct {
 	kept     *kept
 	arrivals arrivals
 	recent   recent
-	seen     map[int64]time.Time // when express arrivals left to another process were first seen; for the express loop
+	seen     map[int64]time.Time // when express arrivals that are left were first seen; for the express loop
 	// sessions left to the process that queued them, and since when
 	strangers map[bot.SessionKey]time.Time
 	started   bool // the lanes left by an earlier process have been looked at; for the goroutine of Run

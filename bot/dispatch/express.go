@@ -62,7 +62,9 @@ func (d *Dispatcher) expressAll(ctx context.Context) {
 			}
 			if err := d.expressOne(ctx, &list[i]); err != nil {
 				left[seq] = true
-				d.countFailure(ctx, "", &list[i], err)
+				if !errors.Is(err, errHeld) {
+					d.countFailure(ctx, "", &list[i], err)
+				}
 			}
 		}
 	}
@@ -75,16 +77,21 @@ const patience = 2
 // it. If that process is dead, this one takes over after a while. Two processes that handle the same arrival only do
 // the work twice; they do no harm. Times are measured by this process alone, since clocks may differ.
 func (d *Dispatcher) leavesArrival(a *bot.Arrival) bool {
-	if !d.opts.Shared || d.recent.has(a.ID) {
-		return false
-	}
+	return d.opts.Shared && !d.recent.has(a.ID) && d.seenFor(a) < patience*d.opts.Sweep
+}
+
+// seenFor returns how long this process has known of an express arrival that it leaves.
+func (d *Dispatcher) seenFor(a *bot.Arrival) time.Duration {
 	now := d.parts.Now()
 	first, known := d.seen[a.Seq]
 	if !known {
 		first, d.seen[a.Seq] = now, now
 	}
-	return now.Sub(first) < patience*d.opts.Sweep
+	return now.Sub(first)
 }
+
+// errHeld leaves an arrival to a later look: another arrival may change what is decided about it.
+var errHeld = errors.New("held")
 
 func (d *Dispatcher) expressOne(ctx context.Context, a *bot.Arrival) (err error) {
 	defer func() {
@@ -195,8 +202,8 @@ func (d *Dispatcher) refuseUnnamed(ctx context.Context, a *bot.Arrival, msg *bot
 	if err != nil {
 		return err
 	}
-	if verdict.Reason != turn.NotAPerson {
-		return d.finishArrival(ctx, a)
+	if verdict.Reason != turn.NotAPerson || verdict.Reply != "" {
+		return d.refuseSender(ctx, a, msg, verdict)
 	}
 	row := bot.Row{
 		Place: msg.Place, Purpose: bot.Notice, ReplyTo: msg.Message,

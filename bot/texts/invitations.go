@@ -1,6 +1,7 @@
 package texts
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -29,7 +30,8 @@ type invitationsBook struct {
 	Revoked, Over          string
 	Used, UsedGroup        string // who; who, group
 	Left                   count
-	Gone, Unneeded         string
+	Gone, GoneGroup        string
+	Unneeded               string
 	ForGroup, InvitedGroup string
 }
 
@@ -102,13 +104,18 @@ func (w Words) InvitationUsed(language, name, title string, left int) string {
 	b := w.in(language).People.Invitations
 	text := fmt.Sprintf(b.Used, named(name))
 	if title != "" {
-		text = fmt.Sprintf(b.UsedGroup, named(name), named(title))
+		text = fmt.Sprintf(b.UsedGroup, cmp.Or(named(name), w.in(language).People.Somebody), named(title))
 	}
 	return text + " " + b.Left.say(left)
 }
 
 // InvitationGone answers a link that is not valid (any more).
 func (w Words) InvitationGone(language string) string { return w.in(language).People.Invitations.Gone }
+
+// InvitationGoneGroup begins the answer to such a link in a group.
+func (w Words) InvitationGoneGroup(language string) string {
+	return w.in(language).People.Invitations.GoneGroup
+}
 
 // InvitationUnneeded answers a valid link of an invitation for somebody whom it gives nothing.
 func (w Words) InvitationUnneeded(language string) string {

@@ -36,10 +36,11 @@ type People struct {
 // peopleBook is the sentences about who may talk to the bot.
 type peopleBook struct {
 	Asks, AsksID                               string
-	AsksGroup, Admit, AdmitGroup               string
+	Somebody, Admit                            string
+	AsksGroup                                  string // who, group
 	Decline, Block                             string
-	Declined                                   string // who, id
-	Blocked                                    string
+	Declined, DeclinedGroup                    string // who, id
+	Blocked, BlockedGroup                      string // who
 	Pinned                                     string
 	CodeOften, StartAdmin                      string
 	CodeWrong                                  count // tries that are left
@@ -56,7 +57,8 @@ type peopleBook struct {
 	StrangerRefused, AnAdmin                   string
 	NameUnknown                                string // name
 	NameShared                                 string // name, ids
-	StrangerAsked                              string // names of admins
+	StrangerAsked, GroupAsked                  string // names of admins
+	GroupRefused, GroupDeclined                string
 	Invitations                                invitationsBook
 }
 
@@ -86,7 +88,9 @@ func (p Person) whoExactly() string {
 func (w Words) line(language string, p *Person) string {
 	b := w.in(language).People
 	what := b.Roles[p.Role]
-	if p.Group {
+	if p.Group && p.Role != "" {
+		what = b.Group + ", " + what
+	} else if p.Group {
 		what = b.Group
 	}
 	text := p.who() + " – " + what
@@ -167,24 +171,50 @@ func (w Words) StrangerButtons(language string) (admit, decline, block string) {
 
 // Declined says that somebody was not admitted.
 func (w Words) Declined(language string, p Person) string {
-	return fmt.Sprintf(w.in(language).People.Declined, p.who(), p.ID)
+	b := w.in(language).People
+	if p.Group {
+		return fmt.Sprintf(b.DeclinedGroup, p.who(), p.ID)
+	}
+	return fmt.Sprintf(b.Declined, p.who(), p.ID)
 }
 
 // Blocked says that somebody was blocked.
 func (w Words) Blocked(language string, p Person) string {
-	return fmt.Sprintf(w.in(language).People.Blocked, w.line(language, &p))
+	b := w.in(language).People
+	if p.Group {
+		return fmt.Sprintf(b.BlockedGroup, w.line(language, &p))
+	}
+	return fmt.Sprintf(b.Blocked, w.line(language, &p))
 }
 
 // YouAreDeclined tells a person that they were not admitted.
 func (w Words) YouAreDeclined(language string) string { return w.in(language).People.YouDeclined }
 
-// GroupAsks tells an admin that somebody in a group that is not admitted wants something.
-func (w Words) GroupAsks(language, title, id string) string {
-	return fmt.Sprintf(w.in(language).People.AsksGroup, Person{ID: id, Name: title}.whoExactly())
+// GroupAsks tells an admin who wants the bot in a group that is not admitted; name "" = nobody knows who.
+func (w Words) GroupAsks(language, name, title, id string) string {
+	b := w.in(language).People
+	return fmt.Sprintf(b.AsksGroup, cmp.Or(named(name), b.Somebody), Person{ID: id, Name: title}.whoExactly())
 }
 
-// AdmitGroupButton is the label below GroupAsks.
-func (w Words) AdmitGroupButton(language string) string { return w.in(language).People.AdmitGroup }
+// GroupDeclined tells a group that it was not admitted.
+func (w Words) GroupDeclined(language string) string { return w.in(language).People.GroupDeclined }
+
+// GroupRefused tells a group that it is not admitted, where no admin is asked about it.
+func (w Words) GroupRefused(language string) string { return w.in(language).People.GroupRefused }
+
+// GroupAsked tells a group that admins were asked to admit it; admins are their names as far as they are known.
+func (w Words) GroupAsked(language string, admins []string) string {
+	b := w.in(language).People
+	return fmt.Sprintf(b.GroupAsked, b.nameAdmins(admins))
+}
+
+// nameAdmins joins the names of admins.
+func (b *peopleBook) nameAdmins(admins []string) string {
+	if len(admins) == 0 {
+		return b.AnAdmin
+	}
+	return strings.Join(admins, ", ")
+}
 
 // NamePinned tells an admin whom a configured @name means from now on.
 func (w Words) NamePinned(language, username, name, id string) string {

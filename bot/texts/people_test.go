@@ -16,16 +16,15 @@ func people(l string) map[string][]string {
 	return map[string][]string{
 		"StrangerAsks":    {asks(l, "Ann", "ann_a", "hello"), asks(l, "", "", "")},
 		"StrangerButtons": {buttons(l)},
-		"Declined":        {w.Declined(l, ann)}, "Blocked": {w.Blocked(l, ann)}, "YouAreDeclined": {w.YouAreDeclined(l)},
-		"GroupAsks":   {w.GroupAsks(l, "Team", "-100")},
+		"Declined":        {w.Declined(l, ann), w.Declined(l, group)}, "Blocked": {w.Blocked(l, ann), w.Blocked(l, group)}, "YouAreDeclined": {w.YouAreDeclined(l)},
+		"GroupAsks": {w.GroupAsks(l, "Ann", "Team", "-100"), w.GroupAsks(l, "", "", "-100")}, "GroupAsked": {w.GroupAsked(l, nil), w.GroupAsked(l, []string{"Ben", "Cy"})}, "GroupRefused": {w.GroupRefused(l)}, "GroupDeclined": {w.GroupDeclined(l)},
 		"Invited":     {w.Invited(l, invitation, "https://t.me/b?start=X"), w.Invited(l, forGroup, "https://t.me/b?startgroup=X")},
 		"Invitations": {w.Invitations(l, nil, "X"), w.Invitations(l, []texts.Invitation{invitation, forGroup}, "")}, "NameUnknown": {w.NameUnknown(l, "Ann", nil), w.NameUnknown(l, "Ann", []string{"1", "2"})}, "RevokeLinkButton": {w.RevokeLinkButton(l)},
 		"InviteHelp": {w.InviteHelp(l, 100, 30)}, "InviteFull": {w.InviteFull(l, 50)}, "InvitationRevoked": {w.InvitationRevoked(l)}, "InvitationOver": {w.InvitationOver(l)},
-		"InvitationUsed": {w.InvitationUsed(l, "Ann", "", 1), w.InvitationUsed(l, "Ann", "Team", 0)}, "InvitationGone": {w.InvitationGone(l)},
+		"InvitationUsed": {w.InvitationUsed(l, "Ann", "", 1), w.InvitationUsed(l, "Ann", "Team", 0)}, "InvitationGone": {w.InvitationGone(l)}, "InvitationGoneGroup": {w.InvitationGoneGroup(l)},
 		"InvitationUnneeded": {w.InvitationUnneeded(l)}, "InvitationForGroup": {w.InvitationForGroup(l)}, "InvitedGroup": {w.InvitedGroup(l)},
-		"AdmitGroupButton": {w.AdmitGroupButton(l)},
-		"NamePinned":       {w.NamePinned(l, "ann", "Ann", "4711")},
-		"CodeWrong":        {w.CodeWrong(l, 1), w.CodeWrong(l, 4)}, "CodeTooOften": {w.CodeTooOften(l)}, "StartAdmin": {w.StartAdmin(l)},
+		"NamePinned": {w.NamePinned(l, "ann", "Ann", "4711")},
+		"CodeWrong":  {w.CodeWrong(l, 1), w.CodeWrong(l, 4)}, "CodeTooOften": {w.CodeTooOften(l)}, "StartAdmin": {w.StartAdmin(l)},
 		"People": {
 			w.People(l, texts.People{From: 1}),
 			w.People(l, texts.People{Configured: []texts.Person{{ID: "*"}, {ID: "*", Group: true}, {ID: "7", Role: "approver"}}, Page: []texts.Person{ann, group, first}, From: 1, All: 9, Note: "X"}),
@@ -85,7 +84,7 @@ func TestCures(t *testing.T) {
 func TestNamesOfOthers(t *testing.T) {
 	t.Parallel()
 	evil := "A\nB\u202e" + strings.Repeat("x", 500)
-	for _, text := range []string{one(w.StrangerAsks("en", evil, "", evil, "1")), w.GroupAsks("en", evil, "-1"), w.NamePinned("en", "ann", evil, "1"), texts.Named(evil)} {
+	for _, text := range []string{one(w.StrangerAsks("en", evil, "", evil, "1")), w.GroupAsks("en", evil, evil, "-1"), w.NamePinned("en", "ann", evil, "1"), texts.Named(evil)} {
 		if strings.ContainsAny(text, "\n\u202e") || len(text) > 900 {
 			t.Errorf("%q", text)
 		}

@@ -324,13 +324,10 @@ func (w Words) StrangerRefused(language string) string { return w.in(language).P
 // StrangerAsked tells a person that admins were asked to admit them; admins are their names as far as they are known.
 func (w Words) StrangerAsked(language string, admins []string) string {
 	b := w.in(language).People
-	if len(admins) == 0 {
-		admins = []string{b.AnAdmin}
-	}
-	return fmt.Sprintf(b.StrangerAsked, strings.Join(admins, ", "))
+	return fmt.Sprintf(b.StrangerAsked, b.nameAdmins(admins))
 }
 
-// Unlisted tells a group that it is not on the list.
+// Unlisted tells a group that it is not on the list, where there is no admin to ask.
 func (w Words) Unlisted(language, id string) string {
 	return fmt.Sprintf(w.in(language).Notices.GroupUnlisted, id)
 }

@@ -28,6 +28,8 @@ type Verdict struct {
 	Reply  string // what to tell a person who may not; "" = nothing
 	Once   string // fact key under which Reply is said once per OnceFor; "" = always
 	Reason string // for the log
+	// Wait is how long an arrival waits before it is refused, because another one may change the verdict; 0 = not at all.
+	Wait time.Duration
 	// Change is stored with the refusal, besides Reply: rows that others are told of it by, and facts.
 	Change bot.Change
 	// Payer is the caller in whose name the message is handled, and who pays for it; "" = its sender.

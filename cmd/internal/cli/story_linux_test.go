@@ -367,7 +367,7 @@ func TestAdmission(t *testing.T) {
 	s.see(simulator.Dora, simulator.Dora, 0, "Ask me about the chart.")
 	s.ask("say", fields{"me": simulator.Dora, "chat": simulator.Garden, "text": "@zephbot and here?"}, nil)
 	card = s.see(simulator.Ann, simulator.Ann, 0, "Garden", "-1002")
-	s.press(simulator.Ann, simulator.Ann, &card, "Admit this group")
+	s.press(simulator.Ann, simulator.Ann, &card, "Admit")
 	s.see(simulator.Ann, simulator.Ann, 0, "Garden", "Admitted")
 	s.ask("say", fields{"me": simulator.Dora, "chat": simulator.Garden, "text": "@zephbot and now?"}, nil)
 	s.see(simulator.Dora, simulator.Garden, 0, "Ask me about the chart.")
