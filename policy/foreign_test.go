@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/netrule"
 )
 
 // TestForeign: with text in a conversation that nobody there has written, only what keeps text for later conversations
@@ -45,5 +46,37 @@ func TestForeign(t *testing.T) {
 				t.Errorf("offers %+v", offers)
 			}
 		})
+	}
+}
+
+// TestForeignOffers: foreign text, which every output of a command is, takes a standing approval from those calls only
+// that could carry it out or keep it.
+func TestForeignOffers(t *testing.T) {
+	t.Parallel()
+	asking := newSet(t, policy.Options{AllowNetwork: true, Permissions: map[string][]policy.Permission{
+		"write": {{Pattern: "*", Action: policy.Ask}}, "fetch": {{Pattern: "*", Action: policy.Ask}}, "memory_save": {{Pattern: "*", Action: policy.Ask}},
+	}})
+	given := policy.Address{URL: "https://a.example/", Origin: netrule.Given}
+	fetch := policy.Request{Tool: "fetch", Inputs: []string{"https://a.example/"}, Addresses: []policy.Address{given}}
+	elsewhere := policy.Request{Tool: "fetch", Inputs: []string{"https://a.example/?q=1"}, Addresses: []policy.Address{built("https://a.example/?q=1")}}
+	for _, tt := range []struct {
+		name    string
+		request policy.Request
+		offered bool
+	}{
+		{"a command", inWork(asking, "touch made.txt", nil), true},
+		{"a file", policy.Request{Tool: "write", Inputs: []string{"/work/a"}, InsidePaths: []string{"/work"}}, true},
+		{"an address of the person", fetch, true},
+		{"another address", elsewhere, false},
+		{"a network command", inWork(asking, "curl https://a.example/", nil), false},
+		{"memory", policy.Request{Tool: "memory_save", Inputs: []string{"tea"}}, false},
+	} {
+		tt.request.Foreign = "https://page.example"
+		if d, offers := asking.Decide(tt.request), asking.Offers(tt.request); d.Effect != policy.Ask || len(offers) > 0 != tt.offered {
+			t.Errorf("%s: %s, offers %+v, want some: %t", tt.name, d.Effect, offers, tt.offered)
+		}
+		if tt.request.Suspicious = "https://page.example"; len(asking.Offers(tt.request)) > 0 {
+			t.Errorf("%s: offers after flagged text", tt.name)
+		}
 	}
 }

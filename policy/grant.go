@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/grant"
 	"github.com/zephbot/zephbot/policy/pathrule"
@@ -374,13 +375,17 @@ func (s *Set) asksAsWhole(table []permission, sc *command.Script, covered []comm
 }
 
 // Offers returns the standing approvals that would answer a request that asks, or that may have to ask because reading
-// is too little for it. It is empty if the call does not ask, if
-// no grant can cover it, and if there is flagged or foreign content because of which it asks.
+// is too little for it. It is empty if the call does not ask, if no grant can cover it, in a conversation with flagged
+// content, and in one with foreign content if the call may carry something out or keep it: a grant would open that way
+// without a question.
 func (s *Set) Offers(r Request) []Offer {
-	if d := s.Decide(r); r.Suspicious != "" || r.Foreign != "" || d.Effect != Ask && !d.Reading {
+	if d := s.Decide(r); r.Suspicious != "" || d.Effect != Ask && !d.Reading {
 		return nil
 	}
 	c := s.newCall(&r)
+	if r.Foreign != "" && s.opensWay(c) {
+		return nil
+	}
 	offers := s.inputOffers(c)
 	if c.runs() {
 		offers = s.scriptOffers(c)
@@ -394,6 +399,18 @@ func (s *Set) Offers(r Request) []Offer {
 		}
 	}
 	return out
+}
+
+// opensWay reports whether a grant for a call could carry something out of a conversation or keep it. For a network
+// command it always could: a grant for its program covers other addresses too.
+func (s *Set) opensWay(c *call) bool {
+	if c.runs() {
+		return slices.ContainsFunc(c.scripts, func(r *command.Reading) bool {
+			_, ok := command.Network(r.Script)
+			return ok
+		})
+	}
+	return c.act == act.Remembers || s.way(c, false).Reason.Code != ""
 }
 
 // scriptOffers returns the choices for the commands of a script that ask.
