@@ -225,6 +225,11 @@ func fileName(q tools.Question) string {
 // showDiff is the choice of the button that shows what a call would change.
 const showDiff = "d"
 
+// Decides reports whether a choice ends its question, or counts as a vote. The others show something.
+func Decides(choice string) bool {
+	return choice != showDiff && !strings.HasPrefix(choice, showRule) && choice != hideRule
+}
+
 // diffName is the name of a file with differences.
 const diffName = "changes.diff.txt"
 

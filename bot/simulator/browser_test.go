@@ -2,6 +2,8 @@ package simulator_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -175,6 +177,23 @@ func (b *tab) composer() {
 	b.Until(`document.querySelector("#to-end").hidden && document.activeElement.id === "text"`)
 }
 
+// highlights: the page divides code as the terminal does.
+func (b *tab) highlights() {
+	raw, err := os.ReadFile(filepath.Join("..", "syntax", "testdata", "samples.json"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.Do("load", chromedp.Evaluate[chromedp.Void](`import("/page/highlight.js").then((m) => { window.divide = m.highlight; })`))
+	b.Until(`window.divide`)
+	wrong := browsertest.Eval[[]string](b.Tab, `(`+string(raw)+`).map(({ language, code, pieces }) => {
+		const got = divide(code, language).filter((n) => n.className).map((n) => [n.textContent, n.className.replace("code-", "")]);
+		return JSON.stringify(got) === JSON.stringify(pieces || []) ? "" : language + ": " + JSON.stringify(got);
+	}).filter(Boolean)`)
+	if len(wrong) > 0 {
+		b.t.Errorf("divided differently: %q", wrong)
+	}
+}
+
 func (b *tab) entities() {
 	b.write("formats")
 	b.Until(`document.querySelector("figure.pre")`)
@@ -193,6 +212,7 @@ func (b *tab) entities() {
 	if n := browsertest.Eval[int](b.Tab, `document.querySelectorAll(".text i, .text script").length`); n != 0 {
 		b.t.Errorf("text became %d elements", n)
 	}
+	b.highlights()
 	b.Do("spoiler", browsertest.Click(".spoiler"))
 	b.Until(`document.querySelector(".spoiler.shown")`)
 	b.Do("inspect", chromedp.Evaluate[chromedp.Void](`document.querySelector("figure.pre").closest("li").querySelector(".actions button:last-child").click()`))

@@ -43,7 +43,7 @@ func TestPageLoadsNothingFromElsewhere(t *testing.T) {
 	s := launch(t, nil)
 	for _, path := range []string{
 		"/", "/page/app.js", "/page/bar.js", "/page/list.js", "/page/messages.js", "/page/composer.js", "/page/inspector.js",
-		"/page/render.js", "/page/dom.js", "/page/api.js", "/page/media.js", "/page/menu.js", "/page/search.js", "/page/highlight.js", "/page/files.js", "/page/voice.js", "/page/page.css",
+		"/page/render.js", "/page/dom.js", "/page/api.js", "/page/media.js", "/page/menu.js", "/page/search.js", "/page/highlight.js", "/page/languages.js", "/page/files.js", "/page/voice.js", "/page/page.css",
 	} {
 		status, _, body := s.request(http.MethodGet, path, nil, nil)
 		if status != http.StatusOK {

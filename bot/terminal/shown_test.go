@@ -254,7 +254,7 @@ func TestDecidedIsShown(t *testing.T) {
 			done := make(chan error, 1)
 			go func() { done <- term.Once(ctx, a.accept, "go") }()
 			a.play(random, func() string {
-				return []string{"y\n", "s\n", "n\n", "no, use trash\n", "perhaps\n", "yes\n"}[random.IntN(6)]
+				return []string{"y\n", "s\n", "n\n", "no, use trash\n", "perhaps\n", "yes\n", "1\n", "2\n"}[random.IntN(8)]
 			})
 			cancel()
 			if err := <-done; err != nil && !errors.Is(err, context.Canceled) {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,15 +74,18 @@ type Terminal struct {
 }
 
 type question struct {
-	row     int64   // of the outbox
-	message string  // id of its card
-	shown   []Event // its card, with the file of a long command before it
-	seen    bool    // the card was shown
-	asked   bool    // the person was asked
-	press   string  // callback data without the choice
-	own     bool    // the person has decided
-	query   string  // id of their press
-	gone    func()  // ends the asking; nil = it is not asked
+	row     int64    // of the outbox
+	message string   // id of its card
+	shown   []Event  // its card, with the file of a long command before it
+	seen    bool     // the card was shown
+	asked   bool     // the person was asked
+	again   bool     // they are asked once more about the card that is above
+	press   string   // callback data without the choice
+	more    []option // buttons besides yes, for this session and no; they are chosen by their numbers
+	votes   bool     // yes and no are among the buttons
+	own     bool     // the person has decided
+	query   string   // id of their press
+	gone    func()   // ends the asking; nil = it is not asked
 }
 
 // New returns a Terminal.
@@ -197,11 +201,7 @@ func (t *Terminal) Send(ctx context.Context, row *bot.Row) (string, error) {
 	case bot.Toast:
 		event.Type = "notice"
 		t.showEvent(event, event.Text != "" && row.Alert)
-		for _, q := range t.questions {
-			if row.Alert && q.query != "" && q.query == row.Query && t.opts.Ask { // it had no effect
-				q.own, q.asked = false, false
-			}
-		}
+		t.resumeQuestion(row)
 	default:
 		event.Type = "notice"
 		t.showEvent(event, event.Text != "")
@@ -239,6 +239,7 @@ func (t *Terminal) takeQuestion(row *bot.Row, id string, event Event) {
 	}
 	event.Type, event.Approval = "approval", press+"y"
 	q := &question{row: row.ID, message: id, press: press, shown: append(t.cardFiles, event)}
+	q.more, q.votes = moreButtons(row)
 	t.cardFiles, t.questions = nil, append(t.questions, q)
 	if !t.awaits {
 		t.showQuestion(q)
@@ -265,6 +266,35 @@ func buttonsOf(row *bot.Row) string {
 	return ""
 }
 
+// moreButtons returns the buttons of a card that are chosen by their numbers, and whether it has yes and no.
+func moreButtons(row *bot.Row) (more []option, votes bool) {
+	for _, o := range optionsOf(row.Content.Buttons) {
+		if o.key == "" {
+			o.label = numbered.ReplaceAllString(o.label, "")
+			more = append(more, o)
+		}
+		votes = votes || o.key == "y"
+	}
+	return more, votes
+}
+
+// numbered is the number that some buttons begin with.
+var numbered = regexp.MustCompile(`^\d+\. `)
+
+// resumeQuestion asks about a card again if the press had no effect, or has only shown something. An empty toast comes
+// before another card in its place. The caller holds the lock.
+func (t *Terminal) resumeQuestion(row *bot.Row) {
+	for _, q := range t.questions {
+		if q.query == "" || q.query != row.Query || !t.opts.Ask {
+			continue
+		}
+		if row.Alert || !q.own && row.Content.Text != "" {
+			q.again = !row.Alert
+			q.own, q.asked, q.query = false, false, ""
+		}
+	}
+}
+
 // endQuestion ends the question whose record a row is, and reports whether the person has to be told how: they did
 // not decide it themselves. A card that still asks takes the place of the former one, and is shown when it is
 // asked. The caller holds the lock.
@@ -278,7 +308,8 @@ func (t *Terminal) endQuestion(row *bot.Row, event Event) (tell bool) {
 	q, asks := t.questions[i], buttonsOf(row) != ""
 	if asks && !q.own {
 		event.Type, event.Approval = "approval", q.press+"y"
-		q.shown, q.seen, q.asked = []Event{event}, false, false
+		q.shown, q.seen, q.asked, q.again = []Event{event}, false, false, false
+		q.more, q.votes = moreButtons(row)
 	} else {
 		t.questions = slices.Delete(t.questions, i, i+1)
 	}
@@ -428,16 +459,17 @@ func (t *Terminal) decideQuestion(ctx context.Context, accept Accept, q *questio
 	defer gone()
 	t.mu.Lock()
 	open := slices.Contains(t.questions, q)
-	if q.gone, q.asked = gone, true; open {
+	if q.gone, q.asked = gone, true; open && !q.again {
 		t.showQuestion(q)
 	}
+	asks := *q // an edit of the card ends the asking
 	t.mu.Unlock()
 	if !open {
 		return nil
 	}
 	choice, why, asked := approval.Gone, "", t.beginQuestion()
 	for t.opts.Ask {
-		t.printText(cmp.Or(t.opts.Choices, "[y] once, [s] for this session, [n] no (n and a few words: no, and why): "))
+		t.printText(t.promptOf(&asks))
 		text, err := t.input.nextLine(asking, asked)
 		if errors.Is(err, io.EOF) {
 			break
@@ -449,13 +481,13 @@ func (t *Terminal) decideQuestion(ctx context.Context, accept Accept, q *questio
 		if err != nil {
 			return err
 		}
-		if choice, why = readChoice(text); choice != approval.Gone {
+		if choice, why = asks.readChoice(text); choice != approval.Gone {
 			break
 		}
 	}
 	m := t.pressOf(q.press+choice, "")
 	t.mu.Lock()
-	if q.own = true; choice != approval.Gone {
+	if q.own = approval.Decides(choice); choice != approval.Gone {
 		q.query = m.Query
 	}
 	t.mu.Unlock()
@@ -465,8 +497,38 @@ func (t *Terminal) decideQuestion(ctx context.Context, accept Accept, q *questio
 	return t.handPress(ctx, accept, t.pressOf(q.press+approval.Why, why))
 }
 
-// readChoice returns what a line chooses, and why; approval.Gone = nothing. Only a denial has a reason.
-func readChoice(line string) (choice, why string) {
+// promptOf returns what a line can choose.
+func (t *Terminal) promptOf(q *question) string {
+	list := make([]string, 0, len(q.more)+1)
+	for i, o := range q.more {
+		list = append(list, fmt.Sprintf("[%d] %s", i+1, o.label))
+	}
+	if q.votes || len(list) == 0 {
+		return strings.Join(append(list, cmp.Or(
+			t.opts.Choices, "[y] once, [s] for this session, [n] no (n and a few words: no, and why): ",
+		)), ", ")
+	}
+	return strings.Join(list, ", ") + ": "
+}
+
+// readChoice returns what a line chooses on a card, and why; approval.Gone = nothing. Where the card is about something
+// else than yes or no, a no leads back.
+func (q *question) readChoice(line string) (choice, why string) {
+	n, err := strconv.Atoi(strings.TrimRight(strings.TrimSpace(line), ".)"))
+	if err == nil && n >= 1 && n <= len(q.more) {
+		return strings.TrimPrefix(q.more[n-1].data, q.press), ""
+	}
+	switch choice, why = readVote(line); {
+	case q.votes || len(q.more) == 0:
+		return choice, why
+	case choice == "n":
+		return strings.TrimPrefix(q.more[len(q.more)-1].data, q.press), ""
+	}
+	return approval.Gone, ""
+}
+
+// readVote returns what a line decides, and why; approval.Gone = nothing. Only a denial has a reason.
+func readVote(line string) (choice, why string) {
 	word, why, _ := strings.Cut(strings.TrimSpace(line), " ")
 	word, why = strings.ToLower(word), strings.TrimSpace(why)
 	yes, ok := content.YesNo(strings.TrimRight(word, ",:;."))

@@ -5,6 +5,7 @@ import (
 	"unicode"
 
 	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/syntax"
 	"github.com/zephbot/zephbot/bot/visible"
 )
 
@@ -92,6 +93,9 @@ func (p Painter) marksOf(text string, entities []render.Entity) marks {
 			m.pre[i] = m.pre[i] || e.Type == "pre"
 			m.code[i] = m.code[i] || e.Type == "code" || e.Type == "pre"
 		}
+		if e.Type == "pre" && p.Colour && syntax.Known(e.Language) {
+			m.highlightCode(textBetween(units, e.Offset, end), e)
+		}
 		if label := textBetween(units, e.Offset, end); e.Type == "text_link" && !sameLink(label, e.URL) {
 			m.after[end] += " (" + visible.Controls(e.URL) + ")"
 		}
@@ -101,6 +105,35 @@ func (p Painter) marksOf(text string, entities []render.Entity) marks {
 		}
 	}
 	return m
+}
+
+// highlightCode gives the parts of a code block the looks of comments, strings and the like. What is none of them is
+// plain from the first letter on, so that an answer does not change its look while it grows.
+func (m *marks) highlightCode(code string, e render.Entity) {
+	at := max(0, e.Offset)
+	for _, piece := range syntax.Divide(code, e.Language) {
+		end := min(len(m.looks)-1, at+render.Length(piece.Text))
+		for ; at < end; at++ {
+			m.looks[at] = m.looks[at]&^lookOf("pre") | lookOfCode(piece.Kind)
+		}
+	}
+}
+
+func lookOfCode(kind syntax.Kind) Look {
+	switch kind {
+	case syntax.Plain:
+	case syntax.Comment:
+		return Dim
+	case syntax.String, syntax.Added:
+		return Green
+	case syntax.Number:
+		return Magenta
+	case syntax.Word:
+		return Blue
+	case syntax.Removed:
+		return Red
+	}
+	return Plain
 }
 
 // textBetween returns the text between two UTF-16 offsets.

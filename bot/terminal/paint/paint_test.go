@@ -111,3 +111,45 @@ func TestDiff(t *testing.T) {
 		t.Errorf("%q", colour)
 	}
 }
+
+// TestGrowingCode: while code grows, also cut in the middle of a string or a comment, what is drawn is the code and
+// nothing else; only its end can change its colours, and in narrow terminals no line is too wide.
+func TestGrowingCode(t *testing.T) {
+	t.Parallel()
+	const answer = "Look:\n\n```go\n// says ü😀 to everybody who is there\nfunc main() {\n\tprintln(\"a text\", `raw\nraw`, 12) /* done */\n}\n```\n\nDone."
+	for _, width := range []int{8, 40, 80} {
+		for end := range len(answer) + 1 {
+			source := strings.ToValidUTF8(answer[:end], "")
+			colour, plain := paint.Painter{Colour: true}.Markdown(source, width), paint.Painter{}.Markdown(source, width)
+			for i, line := range colour {
+				if clean := colours.ReplaceAllString(line, ""); i >= len(plain) || clean != plain[i] || paint.Width(clean) > width {
+					t.Fatalf("%d columns, %q: line %d is %q, want %q", width, source, i, line, plain)
+				}
+			}
+		}
+	}
+	got := strings.Join(paint.Painter{Colour: true}.Markdown(answer, 80), "\n")
+	for _, want := range []string{"\x1b[2m  // says ü😀 to everybody who is there\x1b[0m", "\x1b[34mfunc\x1b[0m main() {", "\x1b[32m\"a text\"\x1b[0m", "\x1b[35m12\x1b[0m"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q lacks %q", got, want)
+		}
+	}
+	if other := strings.Join(paint.Painter{Colour: true}.Markdown("```\nfunc 12\n```", 80), "\n"); !strings.Contains(other, "\x1b[36mfunc 12\x1b[0m") {
+		t.Errorf("code of no language: %q", other)
+	}
+	if none := strings.Join(paint.Painter{}.Markdown(answer, 80), "\n"); strings.Contains(none, "\x1b") {
+		t.Errorf("without colours: %q", none)
+	}
+}
+
+// BenchmarkGrowingCode draws a long block of code once, as happens with each picture while it grows.
+func BenchmarkGrowingCode(b *testing.B) {
+	source := "```go\n" + strings.Repeat("func f(x int) string { return \"text\" } // 12 words\n", 200)
+	for name, p := range map[string]paint.Painter{"colour": {Colour: true}, "plain": {}} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				p.Markdown(source, 80)
+			}
+		})
+	}
+}

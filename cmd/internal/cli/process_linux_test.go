@@ -184,6 +184,50 @@ func TestInterruptQuestion(t *testing.T) {
 	}
 }
 
+// TestAlwaysLineByLine: without a screen, a rule is chosen by the numbers of its buttons, shown before it is stored, and
+// not stored after a no; also in a conversation to which a file was attached, whose text nobody there has written.
+func TestAlwaysLineByLine(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "note.txt"), []byte("buy milk\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k := sit(t, zephbot(t, dir, []string{"ZEPH_LLM_PROVIDERS_MAIN_TYPE=offline", "ZEPH_TOOLS_SHELL_SANDBOX=off"}, "chat", "--plain"))
+	at := k.await(t, "> ", 0)
+	k.press(t, "what does @note.txt say?\n")
+	at = k.await(t, "\n> ", at)
+	k.press(t, "run touch made.txt\n")
+	at = k.await(t, "[1] Always…, [y] once", at)
+	k.press(t, "1\n")
+	at = k.await(t, "[1] Exactly this", at)
+	k.press(t, "1\n")
+	at = k.await(t, "[1] Store it, [2] Back: ", at)
+	k.press(t, "y\n") // this card has no yes
+	at = k.await(t, "[1] Store it, [2] Back: ", at)
+	k.press(t, "n\n")
+	at = k.await(t, "[1] Exactly this", at)
+	k.press(t, "1\n")
+	at = k.await(t, "[1] Store it, [2] Back: ", at)
+	if _, err := os.Stat(filepath.Join(dir, "made.txt")); err == nil {
+		t.Error("the command ran before anybody decided")
+	}
+	k.press(t, "1\n")
+	at = k.await(t, "\n> ", at)
+	if _, err := os.Stat(filepath.Join(dir, "made.txt")); err != nil {
+		t.Errorf("%v: %s", err, k.String())
+	}
+	before := strings.Count(k.String(), "May I run")
+	k.press(t, "run touch made.txt\n")
+	at = k.await(t, "\n> ", at)
+	if after := strings.Count(k.String(), "May I run"); after != before {
+		t.Errorf("asked again: %s", k.String()[at-1000:])
+	}
+	k.press(t, "\x04")
+	if code := ended(t, k.cmd); code != 0 {
+		t.Errorf("exit %d: %q", code, k.String())
+	}
+}
+
 // TestInterruptOnce: with --once the end of the turn is the end of the program.
 func TestInterruptOnce(t *testing.T) {
 	t.Parallel()

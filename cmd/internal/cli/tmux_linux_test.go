@@ -217,3 +217,29 @@ func TestTerminalWithoutModel(t *testing.T) {
 	p.keys("C-d")
 	p.await("ended 0", 1)
 }
+
+// TestTerminalShownRecap: who goes on with a conversation reads the recap as formatted text, below what was said last.
+func TestTerminalShownRecap(t *testing.T) {
+	t.Parallel()
+	p := tmux(t, []string{"ZEPH_SESSION_RECAP_ON_RESUME=true", "FORCE_COLOR=1"})
+	p.await(promptHint, 1)
+	p.text("what files are here?")
+	p.keys("Enter")
+	p.await("There is nothing here yet", 1)
+	p.text("what can you do?") // a single answer is not worth a recap
+	p.keys("Enter")
+	p.await("> what can you do?", 1)
+	p.gone(" s · ")
+	p.keys("C-d")
+	p.await("ended 0", 1)
+	p.do("kill-server")
+	p.start("--continue")
+	got := p.await("Recap of this conversation", 1)
+	if strings.ContainsAny(got, "*`") || strings.Index(got, "Last said in this conversation") > strings.Index(got, "Recap of") {
+		t.Errorf("the recap:\n%s", got)
+	}
+	colours := p.do("capture-pane", "-p", "-e", "-S", "-200")
+	if _, recap, _ := strings.Cut(colours, "Last said"); !strings.Contains(recap, "\x1b[3mRecap of this conversation") {
+		t.Errorf("the recap has no looks:\n%q", recap)
+	}
+}
