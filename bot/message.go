@@ -69,6 +69,9 @@ type Message struct {
 	Query   string       `json:"query,omitempty"` // id to answer a press with
 	// Shown, of a press: the channel says that the message has this button, so that nobody made it up.
 	Shown bool `json:"shown,omitempty"`
+	// Unplaced, of a press: the channel says neither in which message the button was nor where that is. Place is the
+	// person's own chat.
+	Unplaced bool `json:"unplaced,omitempty"`
 	// Unnamed: somebody wrote in the name of the group or of a channel, so that nobody knows who.
 	Unnamed bool   `json:"unnamed,omitempty"`
 	Target  string `json:"target,omitempty"` // new chat id of a migration

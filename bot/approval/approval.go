@@ -387,6 +387,23 @@ func (b *Broker) Press(ctx context.Context, msg *bot.Message) (turn.Effect, erro
 	return b.chooseButton(ctx, &a, msg, choice, say)
 }
 
+// Locate implements turn.Approvals.
+func (b *Broker) Locate(ctx context.Context, msg *bot.Message) (bool, error) {
+	parts := strings.Split(msg.Data, ":")
+	if len(parts) != 3 || parts[0] != "a1" {
+		return false, nil
+	}
+	a, err := b.deps.Store.Approval(ctx, parts[1])
+	if errors.Is(err, bot.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("find the question of a button: %w", err)
+	}
+	msg.Place, msg.Unplaced = a.Place, false
+	return true, nil
+}
+
 // chooseButton does what a button of a card stands for.
 func (b *Broker) chooseButton(
 	ctx context.Context, a *bot.Approval, msg *bot.Message, choice string, say func(text string, alert bool) bot.Row,

@@ -125,18 +125,18 @@ func (d *Dispatcher) expressOne(ctx context.Context, a *bot.Arrival) (err error)
 }
 
 func (d *Dispatcher) expressPress(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
+	if msg.Unplaced {
+		// All other buttons are about the chat that they are in.
+		if found, err := d.parts.Approvals.Locate(ctx, msg); err != nil || !found {
+			return cmp.Or(err, d.refusePress(ctx, a, msg, d.parts.Words.UnknownButton(msg.Language)))
+		}
+	}
 	verdict, err := d.parts.Guard.Admit(ctx, msg)
 	if err != nil {
 		return err
 	}
 	if !verdict.OK {
-		row := bot.Row{
-			Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: true,
-			Content: bot.Content{Text: verdict.Reply},
-		}
-		return d.storeEffect(ctx, a, func() (turn.Effect, error) {
-			return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
-		})
+		return d.refusePress(ctx, a, msg, verdict.Reply)
 	}
 	prefix, _, _ := strings.Cut(msg.Data, ":")
 	presser := d.parts.Pressers[prefix]
@@ -154,6 +154,16 @@ func (d *Dispatcher) expressPress(ctx context.Context, a *bot.Arrival, msg *bot.
 			return d.pressAgain(ctx, call)
 		}
 		return presser.Press(ctx, call)
+	})
+}
+
+// refusePress answers a press and does nothing else.
+func (d *Dispatcher) refusePress(ctx context.Context, a *bot.Arrival, msg *bot.Message, text string) error {
+	row := bot.Row{
+		Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: true, Content: bot.Content{Text: text},
+	}
+	return d.storeEffect(ctx, a, func() (turn.Effect, error) {
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
 	})
 }
 

@@ -209,8 +209,9 @@ func isWithin(e models.MessageEntity, units int) bool {
 
 func (d Decoder) decodePress(m *bot.Message, q *models.CallbackQuery) {
 	m.Kind, m.Data, m.Query, m.Addressed = bot.Press, q.Data, q.ID, true
+	inline := q.InlineMessageID != "" // the bot is set to get nothing else (Bot API 10.5, callback_query_mode)
 	switch {
-	case q.Message.Message != nil:
+	case q.Message.Message != nil && !inline:
 		msg := q.Message.Message
 		d.setPlace(m, msg.Chat, msg.MessageThreadID, msg.IsTopicMessage)
 		m.Message = strconv.Itoa(msg.ID)
@@ -218,10 +219,11 @@ func (d Decoder) decodePress(m *bot.Message, q *models.CallbackQuery) {
 			slices.Concat(msg.ReplyMarkup.InlineKeyboard...),
 			func(b models.InlineKeyboardButton) bool { return b.CallbackData == q.Data },
 		)
-	case q.Message.InaccessibleMessage != nil:
+	case q.Message.InaccessibleMessage != nil && !inline:
 		d.setPlace(m, q.Message.InaccessibleMessage.Chat, 0, false)
 		m.Message = strconv.Itoa(q.Message.InaccessibleMessage.MessageID)
-	default: // the origin is no longer known: it is answered as if it came from the person's own chat
+	default:
+		m.Unplaced = true
 		d.setPlace(m, models.Chat{ID: q.From.ID, Type: models.ChatTypePrivate}, 0, false)
 	}
 	d.setPerson(m, &q.From)

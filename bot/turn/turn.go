@@ -201,6 +201,8 @@ type Approvals interface {
 	// Ask adds the missing approvals and cards to change.
 	Ask(ctx context.Context, asked Asked, change *bot.Change) error
 	Press(ctx context.Context, msg *bot.Message) (Effect, error)
+	// Locate gives a press that is Unplaced the place of its question; false if it belongs to none.
+	Locate(ctx context.Context, msg *bot.Message) (bool, error)
 	// Expired decides the questions that nobody decided in time; it returns nil if there are none.
 	Expired(ctx context.Context, now time.Time) ([]Effect, error)
 	// Withdraw adds the withdrawal of a turn's open questions, and of their cards, to change.

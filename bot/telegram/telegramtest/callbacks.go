@@ -36,6 +36,14 @@ func (s *Server) Press(userID, chatID int64, messageID int, data string) (callba
 	return s.press(c, u, m, data), nil
 }
 
+// HidePressed makes presses say an inline_message_id instead of the message, as for a bot whose callback_query_mode is set
+// so (Bot API 10.5).
+func (s *Server) HidePressed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hides = true
+}
+
 // PressButton presses the enabled callback button with this label.
 func (s *Server) PressButton(userID, chatID int64, messageID int, label string) (callbackID string, err error) {
 	s.mu.Lock()
@@ -68,10 +76,13 @@ func (s *Server) press(c *chat, u models.User, m *message, data string) string {
 	id := strconv.FormatInt(4_000_000_000_000_000+int64(len(s.callbacks))*1_000_003+u.ID%1000, 10)
 	s.callbacks[id] = &callback{user: u.ID, chat: c.info.ID, message: m.body.ID, data: data, at: s.opt.Now()}
 	q := &models.CallbackQuery{ID: id, From: u, ChatInstance: c.instance, Data: data}
-	if m.deleted {
+	switch {
+	case s.hides:
+		q.InlineMessageID = "inline" + id
+	case m.deleted:
 		q.Message.Type = models.MaybeInaccessibleMessageTypeInaccessibleMessage
 		q.Message.InaccessibleMessage = &models.InaccessibleMessage{Chat: c.info, MessageID: m.body.ID}
-	} else {
+	default:
 		body := m.body
 		q.Message.Message = &body
 	}

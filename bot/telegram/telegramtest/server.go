@@ -45,6 +45,7 @@ type Server struct {
 
 	// The requests of the bot, and what goes wrong with them.
 	noRich    bool // rich messages are not known
+	hides     bool // presses do not say in which message the button was
 	calls     []Call
 	callCount uint64
 	inFlight  int

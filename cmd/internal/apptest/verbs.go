@@ -94,6 +94,8 @@ func (s *scene) happens(words []string) error {
 		s.first[s.chats[words[1]]] = s.first[chat]
 	case "block":
 		_, err = s.fake.Block(chat)
+	case "presses":
+		s.fake.HidePressed()
 	case "unblock":
 		_, err = s.fake.Unblock(chat)
 	case "join":
