@@ -10,9 +10,10 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/telegram"
+	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 )
 
-// updateOutcomes says for every kind of update of Bot API 10.3 what becomes of it. silent: it is stored, counted in
+// updateOutcomes says for every published kind of update (telegramtest.UpdateKinds) what becomes of it. silent: it is stored, counted in
 // zephbot_updates_total and finished; the other words are those of bot.Kind. A kind that is not requested can come all
 // the same: the server keeps an earlier list of kinds for a while.
 func updateOutcomes() map[string]struct {
@@ -73,6 +74,11 @@ func TestEveryKindOfUpdate(t *testing.T) {
 		}
 		if _, ok := outcomes[name]; name != "update_id" && !ok {
 			t.Errorf("%s has no outcome", name)
+		}
+	}
+	for _, name := range telegramtest.UpdateKinds() {
+		if _, ok := outcomes[name]; !ok {
+			t.Errorf("%s is published and has no outcome", name)
 		}
 	}
 	var asked []string
