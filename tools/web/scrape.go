@@ -21,7 +21,7 @@ const (
 // query is what web_scrape searches for.
 type query struct {
 	selector string
-	match    cascadia.SelectorGroup
+	match    goquery.Matcher
 	extract  func(*html.Node) string
 	markup   bool // what is extracted may have addresses as the page writes them
 	limit    int
@@ -40,7 +40,7 @@ func newQuery(in scrapeArgs) (query, error) {
 		return wrong(fmt.Sprintf("select: want a CSS selector of 1 to %d bytes", maxSelector),
 			"For example: article h2", nil)
 	}
-	match, err := cascadia.ParseGroup(q.selector)
+	match, err := cascadia.Compile(q.selector)
 	if err != nil {
 		return wrong("select: this is not a valid CSS selector",
 			"Use tag, .class, #id, [attribute], > and : forms, for example: div.price > span", err)
@@ -130,21 +130,18 @@ func links(home *url.URL, values []string) (list []string) {
 // matching elements. Empty values count, but are left out.
 func (q query) find(ctx context.Context, doc *html.Node, enough int) (values []string, found int, err error) {
 	size := 0
-	for n := range doc.Descendants() {
+	for _, element := range goquery.NewDocumentFromNode(doc).Find("*").EachIter() {
 		if found >= q.limit || size > enough {
 			break
-		}
-		if n.Type != html.ElementNode {
-			continue
 		}
 		if ctx.Err() != nil {
 			return nil, 0, broken(ctx, ctx.Err())
 		}
-		if !q.match.Match(n) {
+		if !element.IsMatcher(q.match) {
 			continue
 		}
 		found++
-		if v := q.extract(n); v != "" {
+		if v := q.extract(element.Get(0)); v != "" {
 			values, size = append(values, v), size+len(v)+1
 		}
 	}
