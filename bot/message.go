@@ -3,6 +3,7 @@
 package bot
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -52,6 +53,7 @@ type Message struct {
 	Caller   string `json:"caller"`
 	Person   string `json:"person"`             // id of the person on the channel, "42"
 	Name     string `json:"name,omitempty"`     // display name, chosen by its owner: untrusted
+	Called   string `json:"-"`                  // with the id, if others have the same name (turn.Verdict); "" = as Name
 	Username string `json:"username,omitempty"` // without @
 	Language string `json:"language,omitempty"` // IETF tag, as the client states
 	Title    string `json:"title,omitempty"`    // of the group: chosen by its members, untrusted
@@ -85,6 +87,10 @@ type Message struct {
 	Heard []journal.Heard `json:"heard,omitempty"`
 	At    time.Time       `json:"at"`
 }
+
+// Signature returns what others are told of who wrote a message: the name, with the id if it does not tell who, or the
+// caller id.
+func (m *Message) Signature() string { return cmp.Or(m.Called, m.Name, m.Caller) }
 
 // Quote is the message that was replied to: an untrusted quotation that never gives access to another session.
 type Quote struct {

@@ -156,7 +156,11 @@ func (g *Guard) admitMember(ctx context.Context, msg *bot.Message) (turn.Verdict
 		return g.refuseStranger(ctx, msg)
 	}
 	g.noteName(ctx, msg)
-	return turn.Verdict{OK: true, Admin: role == Admin, Allowed: g.toolsOf(role)}, nil
+	v := turn.Verdict{OK: true, Admin: role == Admin, Allowed: g.toolsOf(role)}
+	if g.isShared(msg.Person, msg.Name) && msg.Name != "" {
+		v.Called = texts.Exactly(msg.Name, msg.Person)
+	}
+	return v, nil
 }
 
 // invitedToGroup admits a group that is not admitted by the invitation that the bot was added with, and reports whether
@@ -425,7 +429,7 @@ func (g *Guard) Admins() []string {
 	names := g.Operators()
 	for i, id := range names {
 		if name := g.nameOf(id); name != "" {
-			names[i] = texts.Named(name)
+			names[i] = g.calledPerson(id, name)
 		}
 	}
 	return names

@@ -203,7 +203,7 @@ func (d *Admissions) admitPerson(ctx context.Context, msg *bot.Message, id strin
 	if err != nil {
 		return done{}, err
 	}
-	e := Entry{ID: id, Role: role, Name: cmp.Or(before.Name, g.nameOf(id)), By: msg.Caller, ByName: msg.Name, At: g.now().UTC()}
+	e := Entry{ID: id, Role: role, Name: cmp.Or(before.Name, g.nameOf(id)), By: msg.Caller, ByName: msg.Signature(), At: g.now().UTC()}
 	if s != nil {
 		e.Name = s.Name
 	}
@@ -272,7 +272,7 @@ func (d *Admissions) refuseStranger(
 	if err != nil {
 		return done{}, err
 	}
-	e := Entry{ID: before.ID, Group: before.Group, Role: Blocked, By: msg.Caller, ByName: msg.Name, At: g.now().UTC()}
+	e := Entry{ID: before.ID, Group: before.Group, Role: Blocked, By: msg.Caller, ByName: msg.Signature(), At: g.now().UTC()}
 	if s != nil {
 		e.Name = s.Name
 	}
@@ -347,7 +347,7 @@ func (d *Admissions) admitGroup(ctx context.Context, msg *bot.Message, id string
 	if err != nil {
 		return done{}, err
 	}
-	e := Entry{ID: id, Group: true, Name: before.Name, By: msg.Caller, ByName: msg.Name, At: g.now().UTC()}
+	e := Entry{ID: id, Group: true, Name: before.Name, By: msg.Caller, ByName: msg.Signature(), At: g.now().UTC()}
 	if s != nil {
 		e.Name = s.Name
 	}

@@ -144,7 +144,7 @@ func (g *Guard) refuseGroup(ctx context.Context, msg *bot.Message) (turn.Verdict
 		}
 	}
 	v.Once = "unlisted/" + msg.Place.ChatKey()
-	s := stranger{Name: msg.Title, Language: msg.Language, asker: msg.Name}
+	s := stranger{Name: msg.Title, Language: msg.Language, asker: g.calledSender(msg)}
 	var asked asking
 	if v.Change, asked, err = g.tellAdmins(ctx, msg.Place, msg.Place.Chat, s); err != nil {
 		return v, err

@@ -229,7 +229,7 @@ func (g *Guard) invited(
 		return change, err
 	}
 	to, language := g.opts.Private(g.idOf(i.By)), g.seenPerson(g.idOf(i.By)).Language
-	text := g.words.InvitationUsed(language, msg.Name, msg.Title, i.Left)
+	text := g.words.InvitationUsed(language, g.calledSender(msg), msg.Title, i.Left)
 	change.Send = append(change.Send, bot.Row{
 		Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: "invited/" + i.Hash + "/" + msg.ID,
 		Content: bot.Content{Text: text, Language: language, Entities: render.Inert(text)},

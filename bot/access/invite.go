@@ -22,7 +22,7 @@ const shortHash = 16
 // parseInvitation reads what follows /invite: group, a role, 5x (uses), 3d (days), turns/day=20. ok is false for anything
 // else.
 func (d *Admissions) parseInvitation(msg *bot.Message, now time.Time) (i invitation, ok bool) {
-	i = invitation{Role: User, Left: 1, By: msg.Caller, ByName: msg.Name, At: now.UTC()}
+	i = invitation{Role: User, Left: 1, By: msg.Caller, ByName: msg.Signature(), At: now.UTC()}
 	days := usualDays
 	for word := range strings.FieldsSeq(strings.ToLower(msg.Args)) {
 		number, err := strconv.Atoi(strings.TrimRight(word, "xd"))

@@ -114,20 +114,52 @@ func (g *Guard) adminNames() []string {
 	var names []string
 	for _, id := range g.Operators() {
 		if name := g.nameOf(id); name != "" {
-			names = append(names, texts.Named(name))
+			names = append(names, g.calledPerson(id, name))
 		}
 	}
 	return names
 }
 
-// isShared reports whether somebody else who is known has the same name as a person, as people read it.
+// isShared reports whether a name does not tell who a person is: somebody else who is known has the same one, as people
+// read it, or it ends like an id.
 func (g *Guard) isShared(id, name string) bool {
+	if texts.EndsLikeID(name) {
+		return true
+	}
 	for other, called := range g.Names() {
-		if other != id && strings.EqualFold(texts.Named(called), texts.Named(name)) {
+		if other != id && texts.SameName(called, name) {
 			return true
 		}
 	}
 	return false
+}
+
+// calledPerson returns a name of a person for sentences, with the id where it does not tell who they are.
+func (g *Guard) calledPerson(id, name string) string {
+	if g.isShared(id, name) {
+		return texts.Exactly(name, id)
+	}
+	return texts.Named(name)
+}
+
+// calledSender returns what others are told of who wrote a message; "" = nobody knows.
+func (g *Guard) calledSender(msg *bot.Message) string {
+	if msg.Name == "" {
+		return ""
+	}
+	return g.calledPerson(msg.Person, msg.Name)
+}
+
+// Called returns what the people are called whom the configuration names or an admin has admitted, by id, as remembered;
+// with the id where several have one name.
+func (g *Guard) Called() map[string]string {
+	names := g.Names()
+	for id, name := range names {
+		if name != "" {
+			names[id] = g.calledPerson(id, name)
+		}
+	}
+	return names
 }
 
 // configuredPerson is a person of the configuration, for display.

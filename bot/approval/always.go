@@ -146,7 +146,7 @@ func (b *Broker) approveForSession(
 func (b *Broker) addGrant(
 	a *bot.Approval, msg *bot.Message, info body, g policy.Grant, change *bot.Change, events *[]RuleEvent,
 ) error {
-	stored := Grant{Grant: g, Root: info.Question.Dir, By: msg.Caller, Name: signerName(msg), At: b.deps.Now().UTC()}
+	stored := Grant{Grant: g, Root: info.Question.Dir, By: msg.Caller, Name: signerName(a, msg), At: b.deps.Now().UTC()}
 	f, err := grantFact(a.Place.ChatKey(), stored)
 	if err != nil {
 		return err

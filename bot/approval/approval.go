@@ -71,8 +71,10 @@ type Deps struct {
 	Rights func(ctx context.Context, place bot.Place, tool string) (Rights, error)
 	// Reach reports whether enough people could approve what a person asks for in a place; nil = Rights say it.
 	Reach func(ctx context.Context, place bot.Place, caller string) (bool, error)
-	Words texts.Words
-	Now   func() time.Time
+	// Called returns what people are called, by caller id; nil = nobody knows.
+	Called func() map[string]string
+	Words  texts.Words
+	Now    func() time.Time
 	// Replies: a card can be replied to, so that the person who denies can say why in a reply. Elsewhere the channel
 	// hands in the reason (Why).
 	Replies bool
@@ -119,6 +121,15 @@ func readGrant(a *bot.Approval) (body, error) {
 		return b, fmt.Errorf("question %s: %w", a.ID, err)
 	}
 	return b, nil
+}
+
+// AskerName returns what the person who asked was called then; "" = nobody knows.
+func AskerName(a *bot.Approval) string {
+	info, err := readGrant(a)
+	if err != nil {
+		return ""
+	}
+	return info.Name
 }
 
 // Ask adds to change what was not asked yet: approvals, their cards and, for long commands, files.

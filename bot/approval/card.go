@@ -51,6 +51,9 @@ func (b *Broker) questionCard(a *bot.Approval) (bot.Content, *bot.File, error) {
 		lang, reason.Or(q.Note, q.EnglishNote).Map(line),
 	), line(q.Suspicious)
 	c.Agent = line(q.Agent)
+	if a.Place.Group {
+		c.Asker = info.Name
+	}
 	c.Found, found = found, visible.Found{}
 	c.Reason = w.Reason(lang, reasonOf(&q).Map(line))
 	b.tellDeed(&c, lang, deed, &q, line)
@@ -145,7 +148,7 @@ func changesOf(diff string) string {
 // question that cannot be decoded any more can still be ended. The hint is the last line; "" = none.
 func (b *Broker) decidedCard(a *bot.Approval, hint string) bot.Content {
 	info, err := readGrant(a)
-	decision := b.deps.Words.At(a.Place).Decided(info.Language, *a)
+	decision := b.deps.Words.At(a.Place).Decided(info.Language, b.signedBy(a))
 	if err != nil {
 		return bot.Content{Text: visible.Name(a.Tool) + "\n" + decision}
 	}

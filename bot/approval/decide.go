@@ -3,12 +3,14 @@ package approval
 // Decisions: by a button or a command, of one or several people, or by the end of the time.
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools/approve"
 )
@@ -96,11 +98,11 @@ func (b *Broker) decideQuestion(
 	case msg.Caller == "" || (!own && !approver):
 		return no(w.NotYours(msg.Language, info.Name))
 	case a.State != bot.Open:
-		return no(w.At(msg.Place).Already(msg.Language, *a))
+		return no(w.At(msg.Place).Already(msg.Language, b.signedBy(a)))
 	case !a.Expires.After(now):
 		e := b.expireQuestion(a)
 		late := questionAfter(a, e.Change.Decide[0])
-		e.Change.Send = append([]bot.Row{say(w.At(msg.Place).Already(msg.Language, *late), true)}, e.Change.Send...)
+		e.Change.Send = append([]bot.Row{say(w.At(msg.Place).Already(msg.Language, b.signedBy(late)), true)}, e.Change.Send...)
 		return e, nil
 	case state == bot.Expired:
 		return b.expireQuestion(a), nil
@@ -115,7 +117,7 @@ func (b *Broker) decideQuestion(
 	}
 	return b.countDecision(ctx, a,
 		bot.Decision{
-			ID: a.ID, State: state, Scope: scope, By: msg.Caller, ByName: signerName(msg), At: now, Votes: a.Votes,
+			ID: a.ID, State: state, Scope: scope, By: msg.Caller, ByName: signerName(a, msg), At: now, Votes: a.Votes,
 		}, msg, say)
 }
 
@@ -151,12 +153,30 @@ func (b *Broker) countDecision(
 	return e, rememberFiles(a.Session, &info.Question, d.At, &e.Change)
 }
 
-// signerName returns how a decision is signed.
-func signerName(msg *bot.Message) string {
-	if msg.Name != "" {
-		return msg.Name
+// signerName returns how a decision about a question is signed: with the id where the person who asked has the same name.
+func signerName(a *bot.Approval, msg *bot.Message) string {
+	if info, err := readGrant(a); err == nil && msg.Caller != a.Caller && msg.Called == "" &&
+		texts.SameName(info.Name, msg.Name) {
+		return texts.Exactly(msg.Name, msg.Person)
 	}
-	return msg.Caller
+	return msg.Signature()
+}
+
+// signedBy returns a question for display: one that several people have approved is signed by all of them.
+func (b *Broker) signedBy(a *bot.Approval) bot.Approval {
+	signed := *a
+	if a.State != bot.Approved || len(a.Votes) < 2 || b.deps.Called == nil {
+		return signed
+	}
+	called := b.deps.Called()
+	names := make([]string, len(a.Votes))
+	for i, caller := range a.Votes {
+		if names[i] = cmp.Or(called[caller], caller); caller == a.By {
+			names[i] = a.ByName
+		}
+	}
+	signed.ByName = strings.Join(names, ", ")
+	return signed
 }
 
 // countVote counts one of several approvals and shows it on the card. Somebody else may vote at the same moment on

@@ -123,7 +123,7 @@ func (b *Broker) explainDenial(
 		Tool:   a.Tool,
 		About:  render.Cut(shownCall(info.Question), quotedLength),
 		Text:   text,
-		Name:   signerName(msg),
+		Name:   signerName(a, msg),
 		Caller: msg.Caller,
 		At:     at,
 	})

@@ -145,7 +145,7 @@ func (c *Choices) Command(_ context.Context, call *turn.Call) (turn.Effect, erro
 		return call.ReplyAside(bot.Content{Text: w.ModelUnknown(msg.Language, near, c.modelNames())}), nil
 	}
 	e := c.storeChoice(call, name)
-	e.Change.Send = append(e.Change.Send, call.Reply(c.modelCard(call, name, msg.Name)).Change.Send...)
+	e.Change.Send = append(e.Change.Send, call.Reply(c.modelCard(call, name, msg.Signature())).Change.Send...)
 	return e, nil
 }
 
@@ -198,7 +198,7 @@ func (c *Choices) Press(_ context.Context, call *turn.Call) (turn.Effect, error)
 		e := c.storeChoice(call, c.deps.Offered[i].Name)
 		e.Change.Send = append(e.Change.Send, toast)
 		if msg.Message != "" {
-			card := c.modelCard(call, c.deps.Offered[i].Name, msg.Name)
+			card := c.modelCard(call, c.deps.Offered[i].Name, msg.Signature())
 			e.Change.Send = append(e.Change.Send, bot.Row{
 				Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: card,
 			})

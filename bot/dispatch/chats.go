@@ -36,7 +36,7 @@ func (d *Dispatcher) moveGroup(ctx context.Context, a *bot.Arrival, msg *bot.Mes
 // errMoving is why somebody is neither admitted nor refused yet.
 var errMoving = errors.New("the group is getting a new id, under which it is not known yet")
 
-// patient is a Guard that refuses nobody too early.
+// patient is a Guard that refuses nobody too early, and notes what the sender of a message is called.
 type patient struct {
 	turn.Guard
 	reader *Dispatcher // of arrivals; it is never started
@@ -51,6 +51,12 @@ func withPatientGuard(parts Parts, opts Options) (Parts, Options) {
 // Admit implements turn.Guard. A group that is not on the list may be the new id of one that is, which another arrival
 // tells: nobody in it is refused while that waits, here or in another process. Then the error is errMoving.
 func (p patient) Admit(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
+	verdict, err := p.admitPatiently(ctx, msg)
+	msg.Called = verdict.Called
+	return verdict, err
+}
+
+func (p patient) admitPatiently(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
 	verdict, err := p.Guard.Admit(ctx, msg)
 	if err != nil || verdict.OK || !msg.Place.Group {
 		return verdict, err

@@ -293,7 +293,7 @@ func (d *Dispatcher) turnOf(lane *bot.Lane, t *task) *agent.Turn {
 		Origin: tools.Origin{
 			Channel: place.Channel, Session: string(lane.Session), Workspace: lane.Workspace, Chat: place.ChatKey(),
 			Turn:   lane.Turn,
-			Caller: t.msg.Caller, Name: t.msg.Name, Admin: t.verdict.Admin,
+			Caller: t.msg.Caller, Name: t.msg.Signature(), Admin: t.verdict.Admin,
 			Private: isPrivate(t.msg),
 			Alone:   !t.reachable,
 		},

@@ -63,7 +63,7 @@ func (r *reader) origin() tools.Origin {
 		Session: string(r.call.Session),
 		Chat:    msg.Place.ChatKey(),
 		Caller:  msg.Caller,
-		Name:    msg.Name,
+		Name:    msg.Signature(),
 		Admin:   r.call.Admin,
 		Private: !r.scope.shared,
 	}
@@ -111,7 +111,7 @@ func (d Handler) editMemory(ctx context.Context, r *reader, id, text string) (tu
 			Text: w.MemoryRefused(msg.Language, string(bad), size, s.deps.Limits.Bytes),
 		}), nil
 	}
-	m.Text, m.By, m.Name, m.At = text, msg.Caller, msg.Name, s.deps.Now().UTC()
+	m.Text, m.By, m.Name, m.At = text, msg.Caller, msg.Signature(), s.deps.Now().UTC()
 	draft.putMemory(m)
 	draft.event = append(draft.event, Event{What: Edited, IDs: []string{m.ID}, Origin: r.origin()})
 	e := d.reply(r.call, bot.Content{Text: w.MemoryEdited(msg.Language, d.memoryEntry(&m, 0)), Language: msg.Language})

@@ -42,7 +42,7 @@ func (p *Page) Command(_ context.Context, call *turn.Call) (turn.Effect, error) 
 		return call.ReplyAside(bot.Content{Text: w.OperatorPrivate(msg.Language)}), nil
 	}
 	code := rand.Text()
-	value, err := json.Marshal(granted{Caller: msg.Caller, Name: msg.Name})
+	value, err := json.Marshal(granted{Caller: msg.Caller, Name: msg.Signature()})
 	if err != nil {
 		return turn.Effect{}, fmt.Errorf("make a link: %w", err)
 	}

@@ -67,7 +67,7 @@ type Sources struct {
 	// Priceless names the models whose price nobody knows: what they cost is not in any sum.
 	Priceless []string
 	// Names returns the names of people by caller id, as far as they are known.
-	Names func(ctx context.Context) map[string]string
+	Names func() map[string]string
 }
 
 // AuditQuery selects lines of the audit logs; what is empty selects all.
@@ -104,7 +104,7 @@ type Page struct {
 // New returns a Page.
 func New(deps Deps) *Page {
 	if deps.Names == nil {
-		deps.Names = func(context.Context) map[string]string { return nil }
+		deps.Names = func() map[string]string { return nil }
 	}
 	p := &Page{deps: deps}
 	p.handler = p.routes()

@@ -1,14 +1,17 @@
 package operator
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/quota"
 )
 
@@ -32,7 +35,7 @@ func (p *Page) listApprovals(ctx context.Context, _ *visitor, _ *http.Request) (
 	if err != nil {
 		return nil, err
 	}
-	list, all, names := []approvalRow{}, 0, p.deps.Names(ctx)
+	list, all, names := []approvalRow{}, 0, p.deps.Names()
 	for i := range open {
 		a := &open[i]
 		if a.Place.Channel != p.deps.Channel || a.Place.Bot != p.deps.Bot {
@@ -49,7 +52,7 @@ func (p *Page) listApprovals(ctx context.Context, _ *visitor, _ *http.Request) (
 				Session: a.Session,
 				Chat:    a.Place.Chat,
 				Caller:  a.Caller,
-				Name:    names[a.Caller],
+				Name:    cmp.Or(names[a.Caller], approval.AskerName(a)),
 				Tool:    a.Tool,
 				Since:   a.Created,
 				Expires: a.Expires,
@@ -132,7 +135,7 @@ func (p *Page) listQuotas(ctx context.Context, _ *visitor, r *http.Request) (any
 	if err != nil {
 		return nil, err
 	}
-	list, names := []chartBar{}, p.deps.Names(ctx)
+	list, names := []chartBar{}, p.deps.Names()
 	from := min(int(min(page, mostLanes))*PageSize, len(bars))
 	for _, b := range bars[from:min(from+PageSize, len(bars))] {
 		list = append(list, chartBar{
@@ -177,7 +180,7 @@ func (p *Page) searchAudit(ctx context.Context, _ *visitor, r *http.Request) (an
 	if page.Lines == nil {
 		page.Lines = []any{}
 	}
-	out := map[string]any{"lines": page.Lines, "next": page.Next}
+	out := map[string]any{"lines": page.Lines, "next": page.Next, "names": p.namesIn(page.Lines)}
 	if !page.Back.IsZero() {
 		out["back"] = page.Back
 	}
@@ -188,6 +191,21 @@ func (p *Page) searchAudit(ctx context.Context, _ *visitor, r *http.Request) (an
 		out["problem"] = err.Error()
 	}
 	return out, nil
+}
+
+// namesIn returns the names of the people whom lines name by their caller ids.
+func (p *Page) namesIn(lines []any) map[string]string {
+	names := map[string]string{}
+	raw, err := json.Marshal(lines)
+	if err != nil {
+		return names // the answer with the lines fails for the same reason
+	}
+	for caller, name := range p.deps.Names() {
+		if bytes.Contains(raw, []byte(caller)) {
+			names[caller] = name
+		}
+	}
+	return names
 }
 
 // dayRow is what one day has cost.
@@ -256,7 +274,7 @@ func (p *Page) showCosts(ctx context.Context, _ *visitor, r *http.Request) (any,
 	}
 	return map[string]any{
 		"days":      list,
-		"people":    topSpenders(people, p.deps.Names(ctx)),
+		"people":    topSpenders(people, p.deps.Names()),
 		"providers": p.providers(),
 		"priceless": append([]string{}, p.deps.Priceless...),
 	}, nil

@@ -105,7 +105,7 @@ func (p *Page) listQueue(ctx context.Context, _ *visitor, r *http.Request) (any,
 	if err != nil {
 		return nil, err
 	}
-	turns, names := []Session{}, d.Names(ctx)
+	turns, names := []Session{}, d.Names()
 	for i := range lanes {
 		if stateRank(lanes[i].State) > 0 && len(turns) < PageSize {
 			turns = append(turns, p.sessionOf(&lanes[i], names))

@@ -117,7 +117,7 @@ func (p *Page) listSessions(ctx context.Context, _ *visitor, r *http.Request) (a
 	if err != nil {
 		return nil, err
 	}
-	names := p.deps.Names(ctx)
+	names := p.deps.Names()
 	text, state := strings.ToLower(strings.TrimSpace(r.URL.Query().Get("text"))), r.URL.Query().Get("state")
 	list := []Session{}
 	for i := range lanes {
@@ -215,7 +215,7 @@ func (p *Page) detail(ctx context.Context, key bot.SessionKey, texts bool) (*cal
 		removeTexts(turns)
 	}
 	return &callDetail{
-		Session: p.sessionOf(&lane, p.deps.Names(ctx)),
+		Session: p.sessionOf(&lane, p.deps.Names()),
 		Turns:   turns,
 		Waiting: len(waiting),
 		Texts:   texts,

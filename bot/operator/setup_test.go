@@ -108,7 +108,7 @@ func (w *world) open(change func(*operator.Deps)) *office {
 		},
 		Sources: operator.Sources{
 			Servers: servers, Spent: func() map[string]float64 { return map[string]float64{"main": 1.87, "fallback": 0.12} },
-			Names: func(context.Context) map[string]string {
+			Names: func() map[string]string {
 				return map[string]string{"telegram:42": "Ann", "telegram:43": "Ben"}
 			},
 			MonthBegan: func() string { return w.clock().Format("2006-01") + "-01" }, Bars: bars(w.clock),

@@ -163,7 +163,7 @@ type Manager struct {
 	Now    func() time.Time
 	Admins func() []string
 	// Names returns what people and groups are called, by caller id; nil = nobody knows.
-	Names func(ctx context.Context) map[string]string
+	Names func() map[string]string
 	// Priceless names the models whose price nobody knows.
 	Priceless []string
 	// Record gives the facts that put a change into the audit log; nil = there is none.
@@ -226,7 +226,7 @@ func (g *Manager) Manage(ctx context.Context, call *turn.Call) (string, turn.Eff
 // change sets a limit, or takes back what was set when none is given.
 func (g *Manager) change(ctx context.Context, call *turn.Call, who, what, limit string) (string, turn.Effect, error) {
 	msg, w := call.Message, g.Words
-	s := setting{stored: stored{By: msg.Caller, Name: msg.Name, At: g.Now().UTC().Truncate(time.Second)}}
+	s := setting{stored: stored{By: msg.Caller, Name: msg.Signature(), At: g.Now().UTC().Truncate(time.Second)}}
 	var ok bool
 	if s.level, ok = levelOf(msg.Place, who); !ok {
 		return w.QuotaWho(msg.Language), turn.Effect{}, nil
@@ -281,7 +281,7 @@ func (g *Manager) said(ctx context.Context, msg *bot.Message, s setting) texts.S
 	}
 	name := ""
 	if g.Names != nil {
-		name = g.Names(ctx)[msg.Place.Channel+":"+id]
+		name = g.Names()[msg.Place.Channel+":"+id]
 	}
 	return texts.Setting{
 		Level:  g.Words.Level(msg.Language, scope, id, name),

@@ -4,6 +4,7 @@
 package receipt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"regexp"
@@ -56,6 +57,8 @@ type Deps struct {
 	Store Store
 	// Rights say who may approve in a place: these people may read receipts, besides the person who asked.
 	Rights func(ctx context.Context, place bot.Place, tool string) (approval.Rights, error)
+	// Called returns what people are called, by caller id; nil = nobody knows.
+	Called func() map[string]string
 	Words  texts.Words
 	Now    func() time.Time
 	Putting
@@ -391,8 +394,8 @@ func (d *Receipts) addApproval(
 		r.MoreApprovals++
 		return nil
 	}
-	_, id, _ := strings.Cut(e.By, ":")
-	given := texts.ReceiptApproval{Tool: e.Tool, By: id}
+	given := texts.ReceiptApproval{Tool: e.Tool}
+	name := ""
 	a, err := d.deps.Store.ApprovalOf(ctx, session, e.Call)
 	switch {
 	case errors.Is(err, bot.ErrNotFound): // it was given earlier, for more than this call
@@ -403,12 +406,27 @@ func (d *Receipts) addApproval(
 		if from := laterOf(a.Created, *until); a.Decided.After(from) { // questions can be open at the same time
 			r.Waited, *until = r.Waited+a.Decided.Sub(from), a.Decided
 		}
-		if a.ByName != "" {
-			given.By = a.ByName
-		}
+		name = a.ByName
 	}
+	given.By = d.deciders(e.By, a.By, name)
 	r.Approvals = append(r.Approvals, given)
 	return nil
+}
+
+// deciders names who approved a call, one or several, by caller ids; name is what one of them was called then.
+func (d *Receipts) deciders(callers, one, name string) string {
+	var called map[string]string
+	if d.deps.Called != nil {
+		called = d.deps.Called()
+	}
+	list := strings.Split(callers, ", ")
+	for i, caller := range list {
+		_, id, _ := strings.Cut(caller, ":")
+		if list[i] = cmp.Or(called[caller], id); caller == one {
+			list[i] = cmp.Or(name, list[i])
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 var _ turn.Presser = (*Receipts)(nil)

@@ -102,7 +102,7 @@ func (d *Receipts) undoTurn(ctx context.Context, call *turn.Call, a *about) (tur
 	if lane.Turn != "" {
 		return popUp(msg, w.UndoBusy(msg.Language)), nil
 	}
-	report, err := d.deps.Files.Undo(ctx, a.workspace, a.turn, undo.Undone{ID: msg.ID, By: msg.Caller, Name: msg.Name})
+	report, err := d.deps.Files.Undo(ctx, a.workspace, a.turn, undo.Undone{ID: msg.ID, By: msg.Caller, Name: msg.Signature()})
 	switch {
 	case errors.Is(err, undo.ErrBusy):
 		return popUp(msg, w.UndoBusy(msg.Language)), nil

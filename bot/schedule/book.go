@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -98,7 +99,7 @@ func (d *Scheduler) Put(ctx context.Context, call *tools.Call, wanted tool.Task)
 		t.Owner = owner{
 			Caller:   msg.Caller,
 			Person:   msg.Person,
-			Name:     msg.Name,
+			Name:     cmp.Or(call.Origin.Name, msg.Name),
 			Username: msg.Username,
 			Language: msg.Language,
 		}

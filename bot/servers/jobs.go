@@ -166,7 +166,7 @@ func (d *Handler) proposeServer(ctx context.Context, j Job, change *bot.Change) 
 	show := w.ServerAdd(language, p)
 	key := jobSession + j.Message.ID
 	asked := turn.Asked{
-		Session: bot.SessionKey(key), Turn: key, Place: j.Message.Place, Caller: j.Message.Caller, Name: j.Message.Name,
+		Session: bot.SessionKey(key), Turn: key, Place: j.Message.Place, Caller: j.Message.Caller, Name: j.Message.Signature(),
 		Language: language,
 		Questions: []tools.Question{{
 			Call: key, Tool: jobTool, Hash: j.hash(), Show: show, Caller: j.Message.Caller, Args: string(raw),

@@ -206,7 +206,7 @@ func (d *Handler) decideSkill(
 		e.Decision, e.State = before, skill.State(v)
 		return turn.Effect{}, w.SkillAlready(msg.Language, shownSkill(e)), nil
 	}
-	made := skill.Decision{Verdict: v, Hash: e.Hash, By: msg.Caller, ByName: msg.Name, At: d.deps.Now().UTC()}
+	made := skill.Decision{Verdict: v, Hash: e.Hash, By: msg.Caller, ByName: msg.Signature(), At: d.deps.Now().UTC()}
 	value, err := json.Marshal(made)
 	if err != nil {
 		return turn.Effect{}, "", fmt.Errorf("store what was decided about a skill: %w", err)

@@ -2,8 +2,11 @@ package texts
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
@@ -16,6 +19,7 @@ import (
 type Card struct {
 	Tool, Note, Reason string
 	Agent              string // name of the sub-agent that asks; "" = none
+	Asker              string // name of the person whose work it is, in a group; "" = everybody knows
 	Suspicious         string
 	Steps              int
 	USD                float64
@@ -38,6 +42,24 @@ const nameLength = 60
 
 // named formats a person's name, which they choose themselves.
 func named(name string) string { return render.Cut(visible.Name(name), nameLength) }
+
+// Exactly names a person by name and id, within the length of a name.
+func Exactly(name, id string) string {
+	exactly := " (" + id + ")"
+	return render.Cut(visible.Name(name), nameLength-render.Length(exactly)) + exactly
+}
+
+// SameName reports whether two names read alike.
+func SameName(a, b string) bool { return strings.EqualFold(readAs(a), readAs(b)) }
+
+// readAs is a name as people read it.
+func readAs(name string) string { return norm.NFKC.String(named(name)) }
+
+// idLike is the end of a name that looks like an id that tells people apart.
+var idLike = regexp.MustCompile(`\([0-9]+\)\s*$`)
+
+// EndsLikeID reports whether a name ends like what Exactly returns, so that it could pass for that of somebody else.
+func EndsLikeID(name string) bool { return idLike.MatchString(readAs(name)) }
 
 // Visible returns the words in signs for what cannot be seen.
 func (w Words) Visible(language string) visible.Words {
@@ -96,6 +118,9 @@ func (w Words) CardFoot(language string, c Card) string {
 	}
 	if c.Reason != "" {
 		lines = append(lines, fmt.Sprintf(b.Card.Why, c.Reason))
+	}
+	if asker := named(c.Asker); asker != "" {
+		lines = append(lines, fmt.Sprintf(b.Card.Asker, asker))
 	}
 	if c.Needed > 1 {
 		lines = append(lines, fmt.Sprintf(b.Card.Needs, c.Needed, c.Votes))

@@ -102,6 +102,7 @@ type progressBook struct {
 type cardBook struct {
 	MayI, InWorkspace                        string
 	Agent                                    string // name of a sub-agent
+	Asker                                    string // name of a person
 	Why                                      string // reason
 	SoFar                                    string // steps, money
 	Steps                                    count

@@ -28,6 +28,8 @@ type Verdict struct {
 	Reply  string // what to tell a person who may not; "" = nothing
 	Once   string // fact key under which Reply is said once per OnceFor; "" = always
 	Reason string // for the log
+	// Called names the sender with the id where the name does not tell who it is, because somebody else has it; "" = it does.
+	Called string
 	// Wait is how long an arrival waits before it is refused, because another one may change the verdict; 0 = not at all.
 	Wait time.Duration
 	// Change is stored with the refusal, besides Reply: rows that others are told of it by, and facts.

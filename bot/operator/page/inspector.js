@@ -2,7 +2,7 @@
 import { get, post } from './api.js';
 import { $, h, hide, toast } from './dom.js';
 import { turn } from './story.js';
-import { when } from './table.js';
+import { named, when } from './table.js';
 
 let key = '';
 
@@ -50,7 +50,7 @@ function paint(out) {
   const s = out.session;
   const fact = (name, value) => (value ? [h('dt', {}, name), h('dd', {}, value)] : []);
   $('story').replaceChildren(
-    h('dl', {}, fact('Session', s.key), fact('Person', s.name ? `${s.name} (${s.person})` : s.person), fact('State', s.state), fact('Since', s.since ? when(s.since) : ''),
+    h('dl', {}, fact('Session', s.key), fact('Person', named(s.name, s.person)), fact('State', s.state), fact('Since', s.since ? when(s.since) : ''),
       fact('Process', s.owner), fact('Waiting', out.waiting ? String(out.waiting) : '')),
     out.texts ? h('p', { class: 'quiet' }, 'With texts: your request is in the audit log.') : h('div', { class: 'reveal' },
       h('p', { class: 'quiet' }, 'What people wrote is hidden.'),

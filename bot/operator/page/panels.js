@@ -4,7 +4,7 @@ import { $, h, toast } from './dom.js';
 import { columns, share } from './charts.js';
 import { inspect } from './inspector.js';
 import { span } from './story.js';
-import { count, moment, number, pager, part, table, tag, usd } from './table.js';
+import { count, moment, named, number, pager, part, table, tag, usd } from './table.js';
 import { open, refresh, state } from './app.js';
 
 const RESULTS = [['', 'any'], ['success', 'success'], ['error', 'error'], ['blocked', 'blocked'], ['timeout', 'timeout'], ['cancelled', 'cancelled'], ['rollback', 'rolled back']];
@@ -16,7 +16,9 @@ const colour = (word, text = word) => tag(text, STATES[word] || '');
 // session is a link to what happened in one.
 const session = (key, text) => (key ? h('button', { type: 'button', class: 'link', 'data-session': key, 'data-focus': `session ${key}`, onclick: () => inspect(key) }, text || key) : '');
 
-const person = (s) => (s.name ? `${s.name} (${s.person || s.caller})` : s.person || s.caller || '');
+const person = (s) => named(s.name, s.person || s.caller);
+// people names those of a line of the audit log, one or several.
+const people = (d, ids) => (ids || '').split(', ').flatMap((id, i) => [i ? ', ' : '', named((d.names || {})[id], id)]);
 const chatOf = (s) => `${s.group ? 'group' : 'private'} ${s.chat}${s.topic ? ` / ${s.topic}` : ''}${s.surface && s.surface !== 'bot' ? ` (${s.surface})` : ''}`;
 
 function turn(query, data, key = 'page') {
@@ -176,8 +178,8 @@ export const panels = {
     note: (d) => (d.off ? 'There is no audit log that could be searched (audit.enabled, audit.destination).' : d.problem ? `Not everything could be read: ${d.problem}` : 'Newest first, over all logs of the service.'),
     show: (d) => [
       table('Lines of the audit log', [
-        ['Time', (l) => moment(l.at)], ['Tool', (l) => h('code', {}, l.tool || l.kind)], ['Person', (l) => l.caller || ''], ['Result', (l) => (l.result ? colour(l.result) : l.kind || '')],
-        ['Rule', (l) => l.rule || ''], ['Approved by', (l) => (l.approved_by || '') + (l.layer_applied ? ' · layer ' + l.layer_applied.slice(0, 12) + ' applied' : '')], ['Took', (l) => (l.millis ? span(l.millis) : ''), 'n'],
+        ['Time', (l) => moment(l.at)], ['Tool', (l) => h('code', {}, l.tool || l.kind)], ['Person', (l) => people(d, l.caller)], ['Result', (l) => (l.result ? colour(l.result) : l.kind || '')],
+        ['Rule', (l) => l.rule || ''], ['Approved by', (l) => [...people(d, l.approved_by), l.layer_applied ? ' · layer ' + l.layer_applied.slice(0, 12) + ' applied' : '']], ['Took', (l) => (l.millis ? span(l.millis) : ''), 'n'],
         ['Reason', (l) => l.reason || l.url || ''],
       ], d.lines, d.next ? 'Nothing of this kind so far.' : 'Nothing of this kind is in the log.'),
       pager(state.query.next ? () => open('audit', { ...state.query, next: '' }) : null, d.next ? () => open('audit', { ...state.query, next: d.next }) : null),
@@ -241,7 +243,7 @@ function spenders(d, list, caption, empty, plain = false) {
   const value = (x) => (money ? x.usd : x.tokens || 0);
   const most = Math.max(...list.map(value), 0);
   return table(caption, [
-    [plain ? 'Provider' : 'Person', (x) => (x.name ? `${x.name} (${x.id})` : x.id)], ['Share', (x) => (most ? share(value(x), most, true) : ''), 'wide'],
+    [plain ? 'Provider' : 'Person', (x) => named(x.name, x.id)], ['Share', (x) => (most ? share(value(x), most, true) : ''), 'wide'],
     ...(plain ? [] : [['Turns', (x) => count(x.turns || 0), 'n'], ['Tokens', (x) => count(x.tokens || 0), 'n']]), ['USD', (x) => price(x, d), 'n'],
   ], list, empty);
 }

@@ -43,3 +43,6 @@ export function pager(before, after) {
     h('button', { type: 'button', disabled: !before, 'data-focus': 'before', onclick: before || (() => {}) }, '‹ Before'),
     h('button', { type: 'button', disabled: !after, 'data-focus': 'after', onclick: after || (() => {}) }, 'Next ›'));
 }
+
+// named shows what somebody is called, with the id as a hint; those who share a name come with their ids in it.
+export const named = (name, id) => (name ? h('span', { title: id }, name) : id || '');

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/access"
 	"github.com/zephbot/zephbot/bot/operator"
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/telegram"
@@ -42,7 +41,7 @@ func (s *service) newOperator() *operator.Page {
 		Admin:  s.isAdmin,
 		Redact: c.redactor.String,
 		Sources: operator.Sources{
-			Servers: servers, Audit: c.auditSearch(), Spent: c.metrics.Spent, Names: ch.names,
+			Servers: servers, Audit: c.auditSearch(), Spent: c.metrics.Spent, Names: ch.called,
 			Bars: s.bars, MonthBegan: s.meter.MonthBegan, Priceless: s.quotas.Priceless,
 		},
 		Effects: operator.Effects{
@@ -103,14 +102,14 @@ func (c *Core) auditSearch() func(context.Context, operator.AuditQuery) (operato
 	}
 }
 
-// namesOf returns the names of the people who are admitted, by caller id.
-func namesOf(guard *access.Guard) func(ctx context.Context) map[string]string {
-	return func(context.Context) map[string]string {
-		names := map[string]string{}
-		for id, name := range guard.Names() {
-			names[telegram.Name+":"+id] = name
+// byCaller returns names by caller id instead of by id.
+func byCaller(names func() map[string]string) func() map[string]string {
+	return func() map[string]string {
+		list := map[string]string{}
+		for id, name := range names() {
+			list[telegram.Name+":"+id] = name
 		}
-		return names
+		return list
 	}
 }
 

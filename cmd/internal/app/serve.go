@@ -156,7 +156,7 @@ func (c *Core) telegramService(client *telegram.Client, guard *access.Guard, me 
 			gone: func(ctx context.Context, place bot.Place, person string) (bool, error) {
 				return client.Left(ctx, place.Chat, person)
 			},
-			names: namesOf(guard),
+			names: byCaller(guard.Names), called: byCaller(guard.Called),
 		},
 		limits: deliver.Limits{
 			PerSecond: cfg.Telegram.Limits.PerSecond, PerChatPerSecond: cfg.Telegram.Limits.PerChatPerSecond,

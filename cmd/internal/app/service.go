@@ -76,8 +76,8 @@ type incoming struct {
 type presence struct {
 	reach func(ctx context.Context, place bot.Place, caller string) (bool, error)
 	gone  func(ctx context.Context, place bot.Place, person string) (bool, error) // who has left a group; nil = nobody
-	// of people, by caller id; nil = none are known
-	names func(ctx context.Context) map[string]string
+	// What people are called, by caller id; nil = none are known. called adds the id where several have one name.
+	names, called func() map[string]string
 }
 
 // showing is how a channel shows what is not an answer.
@@ -137,6 +137,7 @@ func newService(c *Core, ch channel) (*service, error) {
 		Store:   store,
 		Rights:  servers.OnlyAdmins(ch.rights),
 		Reach:   ch.reach,
+		Called:  ch.called,
 		Words:   words,
 		Now:     c.now,
 		Replies: ch.people != nil,

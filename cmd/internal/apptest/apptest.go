@@ -77,6 +77,7 @@
 //	migrate team                the group gets a new id; the name goes with it
 //	block dora / unblock dora
 //	rename ben dora             his username
+//	named ben Ann               his name
 //	speaks ben ru               the language of his client
 //	connect ben on              his business account is connected with the bot; mute: it may not answer there; off: no longer
 //	untopic forum 7             the topic is deleted with all that is in it

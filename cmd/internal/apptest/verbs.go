@@ -108,7 +108,7 @@ func (s *scene) happens(words []string) error {
 		return s.fake.DeleteTopic(chat, number(words[2]))
 	case "connect":
 		_, err = s.fake.Connect(chat, shop, words[2] != "off", words[2] == "on")
-	case "rename", "speaks":
+	case "rename", "named", "speaks":
 		return s.changes(words)
 	default:
 		return errors.New("not a line of a scenario")
@@ -116,15 +116,18 @@ func (s *scene) happens(words []string) error {
 	return err
 }
 
-// changes gives a person another name or language.
+// changes gives a person another username, name or language.
 func (s *scene) changes(words []string) error {
 	if len(words) < 3 {
-		return errors.New("rename PERSON NAME, speaks PERSON LANGUAGE")
+		return errors.New("rename PERSON USERNAME, named PERSON NAME, speaks PERSON LANGUAGE")
 	}
 	u := people()[words[1]]
-	if words[0] == "rename" {
+	switch words[0] {
+	case "rename":
 		u.Username = words[2]
-	} else {
+	case "named":
+		u.FirstName = words[2]
+	default:
 		u.Language = words[2]
 	}
 	if s.language != "" {
