@@ -64,6 +64,12 @@ type Reader interface {
 	Journal(ctx context.Context, session SessionKey, after int64) ([]journal.Entry, error)
 	// Tail returns the end of a session's journal, like journal.Back with room bytes; it reads no more than that needs.
 	Tail(ctx context.Context, session SessionKey, room int) (journal.Tail, error)
+	// InChat lists the lanes of a chat (Place.ChatKey), by session, at most limit.
+	InChat(ctx context.Context, chat string, limit int) ([]Lane, error)
+	// Past lists what people have said in a session and what was answered, with the entries that begin its
+	// conversations, newest first: of the entries numbered from from on and below before, whichever conversation they
+	// belong to.
+	Past(ctx context.Context, session SessionKey, from, before int64) ([]journal.Entry, error)
 	// Due lists at most limit pending rows that this process has to deliver at now, by id. A row with EditRow waits
 	// while that row is pending or sending; after that, Edit is set to that row's message, or remains "" (send a new
 	// one) if that row was never sent.

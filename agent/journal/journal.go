@@ -128,6 +128,10 @@ type Entry struct {
 	// not end the conversation but shortens it: everything that counts of the entries before it goes on counting.
 	Keeps int `json:"keeps,omitempty"`
 
+	// Parted, of a summary that begins anew (Anew): a search finds what was said before it. Without it, as /clear and
+	// versions before there was a search wrote it, nothing before it is found.
+	Parted bool `json:"parted,omitempty"`
+
 	// State is carried by summaries and by some entries that end a turn, so that entries before it need not be read.
 	State *ConversationState `json:"standing,omitempty"`
 }
@@ -187,6 +191,9 @@ type Heard struct {
 
 // Begins reports whether a reader of the journal can start here.
 func (e *Entry) Begins() bool { return e.Kind == SummaryEntry && e.Keeps == 0 || e.Kind == ResetEntry }
+
+// Spoken reports whether the entry is what a person said or what was answered.
+func (e *Entry) Spoken() bool { return e.Kind == UserEntry || e.Kind == AnswerEntry }
 
 // Shortens reports whether the entry is a summary that takes the place of entries some way before it: of those up to
 // the number Floor.

@@ -168,6 +168,39 @@ func (s *Store) Journal(ctx context.Context, session bot.SessionKey, after int64
 	return list, ctx.Err()
 }
 
+// InChat implements bot.Reader.
+func (s *Store) InChat(ctx context.Context, chat string, limit int) ([]bot.Lane, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var list []bot.Lane
+	for _, lane := range s.lanes {
+		if within(lane.Session, chat) {
+			list = append(list, lane)
+		}
+	}
+	slices.SortFunc(list, func(a, b bot.Lane) int { return cmp.Compare(a.Session, b.Session) })
+	return first(list, limit), ctx.Err()
+}
+
+// Past implements bot.Reader.
+func (s *Store) Past(ctx context.Context, session bot.SessionKey, from, before int64) ([]journal.Entry, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var list []journal.Entry
+	for _, entry := range slices.Backward(s.journal[session]) {
+		if entry.N < from || entry.N >= before || !entry.Spoken() && !entry.Begins() {
+			continue
+		}
+		read, err := copied(entry)
+		if err != nil {
+			return nil, err
+		}
+		read.N = entry.N
+		list = append(list, read)
+	}
+	return list, ctx.Err()
+}
+
 // Tail implements bot.Reader.
 func (s *Store) Tail(ctx context.Context, session bot.SessionKey, room int) (journal.Tail, error) {
 	entries, err := s.Journal(ctx, session, 0)

@@ -471,7 +471,7 @@ func TestClear(t *testing.T) {
 		d := setup(t)
 		d.begin("turn-1", 0, bot.Idle)
 		e := d.run(call(name, false))
-		want := &bot.Append{Session: session, After: 1, Entries: []journal.Entry{{Turn: "reset/100", Kind: journal.SummaryEntry, At: noon, Caller: "telegram:42"}}}
+		want := &bot.Append{Session: session, After: 1, Entries: []journal.Entry{{Turn: "reset/100", Kind: journal.SummaryEntry, At: noon, Caller: "telegram:42", Parted: name == "new"}}}
 		if diff := cmp.Diff(want, e.Change.Append); diff != "" {
 			t.Errorf("/%s (-want +got):\n%s", name, diff)
 		}

@@ -43,8 +43,8 @@ type Conversation struct {
 func (c *Conversation) Feature() feature.Feature {
 	return feature.Feature{Name: "conversation", Commands: []feature.Command{
 		{Name: "stop", Run: c.answerStop},
-		{Name: "clear", Interrupts: true, Run: c.resetWith(texts.Words.Cleared)},
-		{Name: "new", Interrupts: true, Run: c.resetWith(texts.Words.Fresh)},
+		{Name: "clear", Interrupts: true, Run: c.resetWith(texts.Words.Cleared, false)},
+		{Name: "new", Interrupts: true, Run: c.resetWith(texts.Words.Fresh, true)},
 	}}
 }
 
@@ -126,9 +126,9 @@ func (c *Conversation) countQuestions(ctx context.Context, session bot.SessionKe
 	return n, err
 }
 
-// resetWith starts a new conversation: the model no longer sees what came before.
+// resetWith starts a new conversation: the model no longer sees what came before. parted: a search still finds it.
 func (c *Conversation) resetWith(
-	word func(texts.Words, string) string,
+	word func(texts.Words, string) string, parted bool,
 ) func(context.Context, *turn.Call) (turn.Effect, error) {
 	return func(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 		lane, err := c.Store.Lane(ctx, call.Session)
@@ -141,6 +141,7 @@ func (c *Conversation) resetWith(
 		})
 		e.Change.Append = &bot.Append{Session: call.Session, After: lane.Last, Entries: []journal.Entry{{
 			Turn: "reset/" + call.Message.ID, Kind: journal.SummaryEntry, At: c.Now(), Caller: call.Message.Caller,
+			Parted: parted,
 		}}}
 		return e, nil
 	}

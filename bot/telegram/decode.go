@@ -47,6 +47,19 @@ func AllowedUpdates() []string {
 // PersonLink returns the address that makes a name in a message a mention of that person.
 func PersonLink(person string) string { return "tg://user?id=" + person }
 
+// MessageLink returns the address of a message for those who are in its chat; "" = it has none, because the chat is no
+// supergroup.
+func MessageLink(place bot.Place, message string) string {
+	id, ok := strings.CutPrefix(place.Chat, "-100")
+	if _, err := strconv.Atoi(message); err != nil || !ok || place.Channel != Name || !place.Ordinary() {
+		return ""
+	}
+	if place.Thread != "" {
+		id += "/" + place.Thread
+	}
+	return "https://t.me/c/" + id + "/" + message
+}
+
 // Private returns the chat of a bot with one person; its id is that of the person.
 func Private(botID, person string) bot.Place {
 	return bot.Place{Channel: Name, Bot: botID, Surface: bot.SurfaceBot, Chat: person}

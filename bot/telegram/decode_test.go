@@ -268,3 +268,26 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestMessageLink: messages of supergroups have addresses, in their topic where there is one.
+func TestMessageLink(t *testing.T) {
+	t.Parallel()
+	place := func(chat, thread, surface string) bot.Place {
+		return bot.Place{Channel: "telegram", Bot: "7", Surface: surface, Chat: chat, Thread: thread}
+	}
+	for _, c := range []struct {
+		place         bot.Place
+		message, want string
+	}{
+		{place("-1001234", "", bot.SurfaceBot), "5", "https://t.me/c/1234/5"},
+		{place("-1001234", "7", bot.SurfaceBot), "5", "https://t.me/c/1234/7/5"},
+		{place("-1234", "", bot.SurfaceBot), "5", ""},
+		{place("1001234", "", bot.SurfaceBot), "5", ""},
+		{place("-1001234", "", bot.SurfaceGuest), "5", ""},
+		{place("-1001234", "", bot.SurfaceBot), "query", ""},
+	} {
+		if got := telegram.MessageLink(c.place, c.message); got != c.want {
+			t.Errorf("%+v %s: %q, want %q", c.place, c.message, got, c.want)
+		}
+	}
+}

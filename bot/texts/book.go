@@ -36,6 +36,7 @@ type book struct {
 	Editor    editorBook
 	Edits     editBook
 	Recap     recapBook
+	Search    searchBook
 	Skills    skillBook
 	Zones     zoneBook
 	Operator  operatorBook

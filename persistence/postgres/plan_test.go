@@ -165,6 +165,8 @@ var plans = map[string]string{
 	"stillWaiting":     "inbox_seq",
 	"sumCharges":       "charge_pkey charge_scope",
 	"stopsQuery":       "open lane",
+	"pastQuery":        "journal_pkey",
+	"inChatQuery":      "lane_pkey",
 	"tailQuery":        "journal_pkey journal_reset",
 	"takeRows":         "all of process open outbox",
 	"updateLane":       "lane_pkey",

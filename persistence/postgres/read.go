@@ -113,6 +113,24 @@ func (r *reader) Busy(ctx context.Context, chat string) ([]bot.Lane, error) {
 	return lanes, r.problem("list turns of a chat", err)
 }
 
+// pastQuery finds entries by their kind as json.Marshal writes it: inside of a text its quotation marks are escaped.
+const pastQuery = `SELECT n, body FROM journal WHERE session = $1 AND n >= $2 AND n < $3
+AND (reset OR position('"kind":"user"'::bytea IN body) > 0 OR position('"kind":"answer"'::bytea IN body) > 0)
+	ORDER BY n DESC`
+
+const inChatQuery = `SELECT ` + reading.LaneColumns + ` FROM lane WHERE session >= $1 AND session < $2
+	ORDER BY session LIMIT $3`
+
+// InChat implements bot.Reader.
+func (r *reader) InChat(ctx context.Context, chat string, limit int) ([]bot.Lane, error) {
+	low, high := scopeRange(chat)
+	lanes, err := reading.List(ctx, r, reading.ScanLane, inChatQuery, low, high, reading.AtMost(limit))
+	for i := range lanes {
+		lanes[i] = r.local(lanes[i])
+	}
+	return lanes, r.problem("list the conversations of a chat", err)
+}
+
 const journalQuery = `SELECT n, body FROM journal WHERE session = $1 AND n > $2
 AND n >= (SELECT COALESCE(MAX(n), 0) FROM journal WHERE session = $1 AND reset) ORDER BY n`
 

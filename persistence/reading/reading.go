@@ -82,6 +82,7 @@ type Queries struct {
 	Stops  string // owner
 
 	Journal string // session, after n
+	Past    string // session, from n, before n
 
 	Row        string // id
 	Rows       string // session, limit; the newest first
@@ -223,6 +224,12 @@ func (r *Reader) Stops(ctx context.Context, owner string) ([]bot.Stop, error) {
 // Journal implements bot.Reader.
 func (r *Reader) Journal(ctx context.Context, session bot.SessionKey, after int64) ([]journal.Entry, error) {
 	return list(ctx, r, "read journal", ScanEntry, r.Queries.Journal, string(session), after)
+}
+
+// Past implements bot.Reader. The query may find more, where a text of ours looks like the kind of an entry.
+func (r *Reader) Past(ctx context.Context, session bot.SessionKey, from, before int64) ([]journal.Entry, error) {
+	entries, err := list(ctx, r, "read past conversations", ScanEntry, r.Queries.Past, string(session), from, before)
+	return slices.DeleteFunc(entries, func(e journal.Entry) bool { return !e.Spoken() && !e.Begins() }), err
 }
 
 // Row implements bot.Reader.

@@ -71,8 +71,8 @@ var inspecting = &reading.Queries{
 	Granted: grantedQuery, Asked: askedQuery,
 	Arrival: arrivalOfQuery, Next: nextQuery, Express: expressQuery, Backlog: backlogQuery, DeadLetters: deadQuery,
 	Counts: countsQuery, Lanes: lanesQuery, Stops: stopsQuery,
-	Journal: journalQuery,
-	Row:     rowQuery, Rows: rowsQuery, OpenRows: openRowsQuery, FailedRows: failedRowsQuery,
+	Journal: journalQuery, Past: pastQuery,
+	Row: rowQuery, Rows: rowsQuery, OpenRows: openRowsQuery, FailedRows: failedRowsQuery,
 	Charges: chargesQuery, ChargeSums: chargeSums, Usage: usageQuery,
 	Fact: factQuery, Facts: factsQuery,
 }

@@ -142,6 +142,8 @@ var plans = map[string]string{
 	"shortQuery":       "approval/every approval_pending",
 	"stopsQuery":       "lane/lane_held",
 	"strandedQuery":    "outbox/outbox_open",
+	"pastQuery":        "journal/key",
+	"inChatQuery":      "lane/key",
 	"tailQuery":        "journal/journal_reset journal/key",
 	"updateApproval":   "approval/key",
 	"updateArrival":    "inbox/rowid",

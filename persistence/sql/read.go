@@ -107,6 +107,20 @@ WHERE state = 'waiting' AND (express = 1 OR session = '') AND ` + ofBot + ` ORDE
 const journalQuery = `SELECT n, body FROM journal WHERE session = ?1 AND n > ?2
 AND n >= (SELECT COALESCE(MAX(n), 0) FROM journal WHERE session = ?1 AND reset = 1) ORDER BY n`
 
+// pastQuery finds entries by their kind as json.Marshal writes it: inside of a text its quotation marks are escaped.
+const pastQuery = `SELECT n, body FROM journal WHERE session = ? AND n >= ? AND n < ?
+AND (reset = 1 OR instr(body, '"kind":"user"') > 0 OR instr(body, '"kind":"answer"') > 0) ORDER BY n DESC`
+
+const inChatQuery = `SELECT ` + reading.LaneColumns + ` FROM lane WHERE session >= ? AND session < ?
+	ORDER BY session LIMIT CAST(? AS INTEGER)`
+
+// InChat implements bot.Reader.
+func (r *reader) InChat(ctx context.Context, chat string, limit int) ([]bot.Lane, error) {
+	low, high := bot.ScopeRange(chat)
+	lanes, err := reading.List(ctx, r.q, reading.ScanLane, inChatQuery, low, high, reading.AtMost(limit))
+	return lanes, r.wrapProblem("list the conversations of a chat", err)
+}
+
 // tailPage bounds the rows of one query of a tail, for engines that send all of them. It is more than the entries that
 // fit into a window of 128 000 tokens.
 const tailPage = 1024

@@ -20,6 +20,8 @@ func journalTests() map[string]func(*harness) {
 		"a conversation begins at its last summary":       aConversationBeginsAtItsLastSummary,
 		"the end of a journal is read alone":              theEndOfAJournalIsReadAlone,
 		"a summary comes along with the end":              aSummaryComesAlongWithTheEnd,
+		"what was said is read across conversations":      whatWasSaidIsReadAcrossConversations,
+		"the conversations of a chat are listed":          theConversationsOfAChatAreListed,
 		"a summary keeps what it says":                    aSummaryKeepsWhatItSays,
 	}
 }
@@ -80,6 +82,63 @@ func entriesAreNumberedAndComeBackWhole(h *harness) {
 	same(h, "tail", tail, entries[2:])
 	same(h, "last", h.lane(session).Last, int64(5))
 	same(h, "other session", h.journal(another), nil)
+}
+
+// whatWasSaidIsReadAcrossConversations: newest first, without what tools did, also before a conversation was left; a text
+// that looks like an entry of another kind is none.
+func whatWasSaidIsReadAcrossConversations(h *harness) {
+	answer := func(text string) journal.Entry {
+		return journal.Entry{Turn: "t", Kind: journal.AnswerEntry, At: start, Text: text}
+	}
+	h.do(&bot.Change{Append: &bot.Append{Session: session, Entries: []journal.Entry{
+		said("t1", "zażółć 日本"),
+		{Turn: "t1", Kind: journal.AssistantEntry, At: start, Text: `"kind":"user"`, Uses: []journal.Use{{
+			Call: "2.0", Name: "x", Args: json.RawMessage(`{"kind":"user"}`),
+		}}},
+		{Turn: "t1", Kind: journal.ResultEntry, At: start, Call: "2.0", Tool: "x", Text: "output"},
+		answer("one"),
+		{Turn: "reset", Kind: journal.SummaryEntry, At: start, Parted: true},
+		said("t2", "two"),
+		{Turn: "t2", Kind: journal.SummaryEntry, At: start, Keeps: 1, Text: "shortened"},
+		answer("three"),
+	}}})
+	h.do(&bot.Change{Append: &bot.Append{Session: another, Entries: []journal.Entry{said("t", "elsewhere")}}})
+	for _, c := range []struct {
+		from, before int64
+		want         []string
+	}{
+		{0, 1 << 40, []string{"three", "two", "", "one", "zażółć 日本"}},
+		{5, 8, []string{"two", ""}},
+		{1, 1, nil},
+		{9, 99, nil},
+	} {
+		got, err := h.Past(h.Context(), session, c.from, c.before)
+		h.ok(err)
+		same(h, "said", texts(got), c.want)
+	}
+	got, err := h.Past(h.Context(), session, 5, 6)
+	h.ok(err)
+	same(h, "the beginning of a conversation", got, []journal.Entry{
+		{N: 5, Turn: "reset", Kind: journal.SummaryEntry, At: start, Parted: true},
+	})
+}
+
+func theConversationsOfAChatAreListed(h *harness) {
+	for _, key := range []bot.SessionKey{another, session, moved} {
+		h.do(&bot.Change{Append: &bot.Append{Session: key, Entries: []journal.Entry{said("t", "x")}}})
+	}
+	list := func(chat string, limit int) (sessions []bot.SessionKey) {
+		lanes, err := h.InChat(h.Context(), chat, limit)
+		h.ok(err)
+		for i := range lanes {
+			sessions = append(sessions, lanes[i].Session)
+			same(h, "last", lanes[i].Last, int64(1))
+		}
+		return sessions
+	}
+	same(h, "of a chat", list(h.place().ChatKey(), 0), []bot.SessionKey{session, another})
+	same(h, "at most", list(h.place().ChatKey(), 1), []bot.SessionKey{session})
+	same(h, "of no chat", list("telegram/1/bot/-1", 0), nil)
 }
 
 func whoDoesNotKnowTheLastEntryMayNotAppend(h *harness) {

@@ -23,7 +23,7 @@ func tools(names ...string) []llm.Tool {
 }
 
 var all = []string{
-	"bash", "read", "write", "list_directory", "grep", "find_path", "fetch", "delete_path", "schedule_deferred", "memory_save", "memory_search",
+	"bash", "read", "write", "list_directory", "grep", "find_path", "fetch", "delete_path", "schedule_deferred", "memory_save", "memory_search", "search_conversations",
 	"diagnostics", "github:create_issue",
 }
 
@@ -97,6 +97,7 @@ func TestWishes(t *testing.T) {
 		{"fetch https://example.org/a?b=c.", []string{`fetch {"url":"https://example.org/a?b=c"}`}},
 		{"remember that I like tea", []string{`memory_save {"content":"I like tea"}`}},
 		{"what do you remember about tea?", []string{`memory_search {"query":"tea"}`}},
+		{"what did we decide about the name?", []string{`search_conversations {"query":"name"}`}},
 		{"check the code", []string{`diagnostics {}`}},
 		{`call github:create_issue {"title":"x"}`, []string{`github:create_issue {"title":"x"}`}},
 		{`use the tool github:create_issue with {"title":`, []string{`github:create_issue {"title":`}},

@@ -60,6 +60,7 @@ var (
 		`(?is)^remind me in\s+(an?|\d{1,4})\s*(minutes?|mins?|m|hours?|h)\b\s*(?:(?:to|that|of|about)\s+)?(.*)$`,
 	)
 	rememberRE = lazyExpression(`(?is)^remember\s*(?:that\s+|:\s*)?(.+)$`)
+	earlierRE  = lazyExpression(`(?is)^(?:what did we (?:say|decide|agree)(?: about| on)?|when did we talk about)\s+(?:the\s+|our\s+)?(.+?)[?.!]*$`)
 	recallRE   = lazyExpression(`(?is)^(?:what do you remember about|what do you know about|recall)\s+(.+?)[?.!]*$`)
 	callRE     = lazyExpression(`(?is)^(?:call|use)\s+(?:the\s+)?(?:tool\s+)?([\w.:-]+)\s*(?:with\s+)?(\{.*)?$`)
 	checkRE    = lazyExpression(`(?i)^(?:check|diagnose)\s+(?:the\s+|my\s+)?(?:code|project)[?.!]*$`)
@@ -308,6 +309,12 @@ func scheduleRule(s string) []wish {
 }
 
 func memoryRule(s string) []wish {
+	if m := earlierRE().FindStringSubmatch(s); m != nil {
+		return []wish{{
+			tool: "search_conversations", args: oneArgument("query", m[1]),
+			phrase: "search our conversations for " + m[1], subject: m[1],
+		}}
+	}
 	if m := recallRE().FindStringSubmatch(s); m != nil {
 		return []wish{{
 			tool: "memory_search", args: oneArgument("query", m[1]),

@@ -51,6 +51,7 @@ func (s *service) listFeatures(store bot.Store, questions servers.Questions, sto
 		{Name: "background commands", Follow: background{c}.follow},
 		s.serverHandler.Feature(),
 		s.recap.Feature(),
+		c.searcher.Feature(),
 		refusal.Explainer{Store: store, Words: words}.Feature(),
 		c.receipts(ch, store).Feature(),
 		s.privacy.Feature(ch.name != terminal.Name),

@@ -18,6 +18,7 @@ import (
 	"github.com/zephbot/zephbot/bot/memory"
 	"github.com/zephbot/zephbot/bot/moves"
 	"github.com/zephbot/zephbot/bot/news"
+	"github.com/zephbot/zephbot/bot/search"
 	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/cmd/internal/metrics"
@@ -112,12 +113,13 @@ type recording struct {
 
 // remembering is what is stored besides conversations.
 type remembering struct {
-	living   *processes.Living  // that work on the same database
-	news     *news.Ledger       // for the models of sessions
-	moves    *moves.Map         // groups with new ids
-	code     indexing           // of the code of workspaces
-	undo     *undo.Store        // of files that calls change; nil where nothing is stored
-	memory   *memory.Store      // between conversations; nil = off
+	living   *processes.Living // that work on the same database
+	news     *news.Ledger      // for the models of sessions
+	moves    *moves.Map        // groups with new ids
+	code     indexing          // of the code of workspaces
+	undo     *undo.Store       // of files that calls change; nil where nothing is stored
+	memory   *memory.Store     // between conversations; nil = off
+	searcher *search.Searcher
 	meanings *meanings          // of memories; nil = they are searched by words
 	told     func(blocks.Event) // told to people; nil = nobody; set before turns run
 	planning

@@ -6,6 +6,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/catalog"
 	"github.com/zephbot/zephbot/bot/memory"
+	"github.com/zephbot/zephbot/bot/search"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/policy/act"
@@ -35,6 +36,7 @@ func toolPackages() []toolPackage {
 	return []toolPackage{
 		{shell.Says, (*Core).shell},
 		{memory.Says, (*Core).memoryTools},
+		{search.Says, (*Core).searchTools},
 		{file.Says, (*Core).fileTools},
 		{web.Says, (*Core).webTools},
 		{diagnostics.Says, (*Core).diagnosticTools},

@@ -20,6 +20,7 @@ func TestRefusals(t *testing.T) {
 		"agent: overBudget":                     "the model reads it, in a sub-agent",
 		"bot/memory: memoryOfCall":              "the model reads it, and says it in its own words",
 		"bot/memory: scopeOfCall":               "as above",
+		"bot/search: run":                       "as above",
 		"bot/record: settleLine":                "the audit log is English",
 		"bot/servers: errorSentence":            "what a connection failed with, behind a sentence in words",
 		"tools/chain: followRedirects":          "the model reads it",

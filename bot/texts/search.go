@@ -1,0 +1,75 @@
+package texts
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/bot/render"
+)
+
+// searchBook is what /search says.
+type searchBook struct {
+	Head                string // query, how many
+	Newest              string // query, shown, of
+	Partly              string // query
+	None                string // query
+	Bounded             string
+	Me, Somebody        string
+	Help, Long, Nowhere string // Long: at most
+}
+
+// Searched is what /search has looked for.
+type Searched struct {
+	Query      string
+	Shown, All int
+	Partly     bool // nothing has all of the words
+	Bounded    bool // there is more that was not looked at
+}
+
+// shownQuery is how much of a query is repeated, in characters.
+const shownQuery = 80
+
+// SearchHead stands above what was found.
+func (w Words) SearchHead(language string, s Searched) string {
+	b, query := w.in(language).Search, render.Cut(s.Query, shownQuery)
+	var lines []string
+	switch {
+	case s.All == 0:
+		lines = append(lines, fmt.Sprintf(b.None, query))
+	case s.Partly:
+		lines = append(lines, fmt.Sprintf(b.Partly, query))
+	case s.Shown < s.All:
+		lines = append(lines, fmt.Sprintf(b.Newest, query, s.Shown, s.All))
+	default:
+		lines = append(lines, fmt.Sprintf(b.Head, query, s.All))
+	}
+	if s.Bounded {
+		lines = append(lines, b.Bounded)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// SearchWho says when something was said and by whom; answer: by the bot.
+func (w Words) SearchWho(language string, at time.Time, speaker string, answer bool) string {
+	b, who := w.in(language).Search, named(speaker)
+	switch {
+	case answer:
+		who = b.Me
+	case who == "":
+		who = b.Somebody
+	}
+	local, mark := w.local(at)
+	return local.Format("2006-01-02 15:04") + mark + ", " + who
+}
+
+// SearchHelp says how to search.
+func (w Words) SearchHelp(language string) string { return w.in(language).Search.Help }
+
+// SearchLong says that a search has too many words.
+func (w Words) SearchLong(language string, most int) string {
+	return fmt.Sprintf(w.in(language).Search.Long, most)
+}
+
+// SearchNowhere says that nothing is searched in this chat.
+func (w Words) SearchNowhere(language string) string { return w.in(language).Search.Nowhere }
