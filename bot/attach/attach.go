@@ -195,6 +195,13 @@ func (w *work) nameWithReason(a *bot.Attachment, t turn.Trouble) {
 	w.tellPerson(t)
 }
 
+// cannotRead says the same to the model, in what it is told of a document, and to the person.
+func (w *work) cannotRead(d *described, t turn.Trouble) {
+	t.Kind, t.Name = d.what.Kind, d.what.Name
+	d.note = joinWords(d.note, reasonOf(&t))
+	w.tellPerson(t)
+}
+
 // tellPerson tells the person of a problem. What is not about the one file is told once.
 func (w *work) tellPerson(t turn.Trouble) {
 	if t.Problem == turn.FileUnseen || t.Problem == turn.FileUnheard {
@@ -222,6 +229,9 @@ var reasons = map[turn.FileProblem]string{
 	turn.FileNoSound:     "it is no recording that can be read",
 	turn.FileNotWritten:  "what is said in it could not be written down",
 	turn.FileNoWords:     "no words were heard in it",
+	turn.FileLong:        "it is too large to be written down",
+	turn.FileUnread:      "its format is not one that can be read",
+	turn.FileNoText:      "no text was found in it; it may consist of scanned pages",
 }
 
 // reasonOf is what the model is told of a problem.

@@ -90,10 +90,14 @@ type inside struct{}
 
 func (inside) Text(_ context.Context, _ *os.File, kind document.Kind) (string, bool, error) {
 	switch kind {
-	case document.DOCX:
+	case document.Zip:
 		return "", false, document.ErrTooLarge
-	case document.XLSX:
+	case document.Old:
 		return "", false, document.ErrLocked
+	case document.Tar:
+		return "", false, document.ErrUnknown
+	case document.Packed:
+		return "a.txt, 5 bytes, needs a password", false, document.ErrLocked
 	case document.Encoded:
 		return strings.Repeat("ß", 5000), true, nil
 	case document.HTML:
@@ -241,6 +245,9 @@ func TestReceiveQuoted(t *testing.T) {
 func TestReceive(t *testing.T) {
 	t.Parallel()
 	jpeg, vast := documenttest.JPEG(40, 30), documenttest.PNGHead(12_000, 9_000)
+	unread := func(name string) string {
+		return "said: I cannot read what is in “" + name + "”: I do not know this format. It is stored as it came. PDF, DOCX, XLSX, PPTX, ODT and texts work."
+	}
 	const inWorkspace = `text [the person sent a document, stored in the working directory as `
 	for name, test := range map[string]struct {
 		file   bot.Attachment
@@ -332,18 +339,37 @@ func TestReceive(t *testing.T) {
 			[]string{inWorkspace + "\"a.csv\", 3 B; its text is in \"a.csv.txt\" up to 2.1 MB]\nIt begins (read on with the file tools):\n<document:a.csv|" + strings.Repeat("ß", 3072) + ">"},
 			[]string{"a.csv", "a.csv.txt"},
 		},
-		"scanned":   {bot.Attachment{Kind: bot.Document, Name: "a.html"}, []byte("<p>"), nil, []string{inWorkspace + "\"a.html\", 3 B; no text was found in it; it may consist of scanned pictures]"}, []string{"a.html"}},
-		"a program": {bot.Attachment{Kind: bot.Document, Name: "a.bin"}, []byte("\x7fELF\x00"), nil, []string{inWorkspace + "\"a.bin\", 5 B; its format is not one that has a text to show]"}, []string{"a.bin"}},
+		"scanned":   {bot.Attachment{Kind: bot.Document, Name: "a.html"}, []byte("<p>"), nil, []string{inWorkspace + "\"a.html\", 3 B; no text was found in it; it may consist of scanned pages]", "said: I found no text in “a.html”; it may be scanned pages. It is stored as it came. Send pages as photos, or a version with text."}, []string{"a.html"}},
+		"a program": {bot.Attachment{Kind: bot.Document, Name: "a.bin"}, []byte("\x7fELF\x00"), nil, []string{inWorkspace + "\"a.bin\", 5 B; its format is not one that can be read]", unread("a.bin")}, []string{"a.bin"}},
 		"a bomb": {
 			bot.Attachment{Kind: bot.Document, Name: "a.docx"},
 			[]byte("PK\x03\x04"), nil,
 			[]string{inWorkspace + "\"a.docx\", 4 B; it unpacks to more than can be read]", "said: I do not unpack “a.docx”: there is far more in it than I can read. It is stored as it came."},
 			[]string{"a.docx"},
 		},
+		"no reader": {bot.Attachment{Kind: bot.Document, Name: "a.tar"}, append(make([]byte, 257), "ustar"+strings.Repeat("\x00", 250)...), nil, []string{inWorkspace + "\"a.tar\", 512 B; its format is not one that can be read]", unread("a.tar")}, []string{"a.tar"}},
+		"locked archive": {
+			bot.Attachment{Kind: bot.Document, Name: "a.gz"},
+			[]byte("\x1f\x8b\x08"), nil,
+			[]string{inWorkspace + "\"a.gz\", 3 B; its text is in \"a.gz.txt\"; it needs a password]\nThe whole text:\n<document:a.gz|a.txt, 5 bytes, needs a password>", "said: I cannot read “a.gz”: it needs a password. Send it without one."},
+			[]string{"a.gz", "a.gz.txt"},
+		},
+		"old picture": {
+			bot.Attachment{Kind: bot.Document, Name: "a.bmp", MIME: "image/bmp"},
+			[]byte("BM and dots"), nil,
+			[]string{inWorkspace + "\"a.bmp\", 11 B, \"image/bmp\"; it is no picture that can be read]", "said: I cannot read “a.bmp” as a picture. JPEG, PNG, WebP and GIF work."},
+			[]string{"a.bmp"},
+		},
+		"picture as a file, unseen": {
+			bot.Attachment{Kind: bot.Document, Name: "p.jpg", MIME: "image/jpeg"},
+			jpeg, func(w *world) { w.deps.Accepts = func() llm.Accepts { return llm.Accepts{} } },
+			[]string{fmt.Sprintf(`%s"p.jpg", %d B, "image/jpeg"; this model does not take pictures]`, inWorkspace, len(jpeg)), "said: The model here does not take pictures; I only tell it that there was one."},
+			[]string{"p.jpg"},
+		},
 		"locked": {
 			bot.Attachment{Kind: bot.Document, Name: "a.xlsx"},
-			[]byte("PK\x03\x04"), nil,
-			[]string{inWorkspace + "\"a.xlsx\", 4 B; it needs a password]", "said: I cannot read “a.xlsx”: it needs a password. Send it without one."},
+			[]byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), nil,
+			[]string{inWorkspace + "\"a.xlsx\", 8 B; it needs a password]", "said: I cannot read “a.xlsx”: it needs a password. Send it without one."},
 			[]string{"a.xlsx"},
 		},
 		"voice, nobody listens": {

@@ -117,7 +117,11 @@ func (w *work) showBeginning(ctx context.Context, p *place, a *bot.Attachment, s
 	case document.Plain:
 		d.begins, d.more = wholeText(head, firstPart), s.size > firstPart
 	case document.Other:
-		d.note = "its format is not one that has a text to show"
+		problem := turn.FileUnread
+		if a.Part() == llm.ImagePart {
+			problem = turn.FileUnseen
+		}
+		w.cannotRead(&d, turn.Trouble{Problem: problem})
 	default:
 		if err := w.extractText(ctx, p, &d, s.f, kind); err != nil {
 			return err
@@ -127,29 +131,36 @@ func (w *work) showBeginning(ctx context.Context, p *place, a *bot.Attachment, s
 	return nil
 }
 
+// problems are what the errors of a document mean for the person.
+var problems = map[error]turn.FileProblem{
+	document.ErrLocked:   turn.FileLocked,
+	document.ErrTooLarge: turn.FileBloated,
+	document.ErrDamaged:  turn.FileDamaged,
+	document.ErrUnknown:  turn.FileUnread,
+}
+
 // extractText reads the text out of a document and stores it beside it. A document without a text that can be
 // read is still in the workspace.
 func (w *work) extractText(ctx context.Context, p *place, d *described, f *os.File, kind document.Kind) error {
 	text, cut, err := w.deps.Documents.Text(ctx, f, kind)
-	problems := map[error]turn.FileProblem{
-		document.ErrLocked:   turn.FileLocked,
-		document.ErrTooLarge: turn.FileBloated,
-		document.ErrDamaged:  turn.FileDamaged,
-	}
-	for known, problem := range problems {
+	problem := turn.FileProblem("")
+	for known, is := range problems {
 		if errors.Is(err, known) {
 			w.deps.Log.Info().Err(err).Str("kind", string(kind)).
 				Str("turn", w.sent.Turn).Msg("a document cannot be read")
-			d.note = reasons[problem]
-			w.tellPerson(turn.Trouble{Problem: problem, Kind: d.what.Kind, Name: d.what.Name})
-			return nil
+			problem = is
 		}
 	}
 	switch {
-	case err != nil:
+	case err != nil && problem == "":
 		return becauseOf(turn.FileAway, err)
-	case strings.TrimSpace(text) == "":
-		d.note = "no text was found in it; it may consist of scanned pictures"
+	case err == nil && strings.TrimSpace(text) == "":
+		problem = turn.FileNoText
+	}
+	if problem != "" {
+		w.cannotRead(d, turn.Trouble{Problem: problem})
+	}
+	if strings.TrimSpace(text) == "" {
 		return nil
 	}
 	d.begins, d.more, d.cut = wholeText([]byte(text), firstPart), len(text) > firstPart, cut
@@ -226,9 +237,7 @@ func (w *work) storedPicture(ctx context.Context, a *bot.Attachment, f *os.File,
 	kept, err := w.keepPicture(ctx, io.NewSectionReader(f, 0, size))
 	d := &described{what: a, name: name, size: size}
 	if t, ok := errors.AsType[*trouble](err); ok {
-		d.note = reasons[t.Problem]
-		t.Kind, t.Name = a.Kind, a.Name
-		w.tellPerson(t.Trouble)
+		w.cannotRead(d, t.Trouble)
 		w.describeDocument(d)
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	_ "image/png"  // its size is read
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/zephbot/zephbot/agent/blob"
@@ -25,6 +26,9 @@ const maxPixels = 50_000_000
 
 // pictureHead is how much of a picture is looked at to find its size; cameras write long notes before it.
 const pictureHead = 256 << 10
+
+// pictureTypes are those that all models take that see.
+var pictureTypes = []string{"image/jpeg", "image/png", "image/webp", "image/gif"}
 
 // picture keeps a picture for the model, which is not asked to look at what it does not take.
 func (w *work) picture(ctx context.Context, a *bot.Attachment) error {
@@ -59,7 +63,7 @@ func (w *work) keepPicture(ctx context.Context, content io.Reader) (kept, error)
 		return kept{}, err
 	}
 	kind, _, _ := strings.Cut(http.DetectContentType(begin), ";")
-	if !strings.HasPrefix(kind, "image/") {
+	if !slices.Contains(pictureTypes, kind) {
 		return kept{}, becauseOf(turn.FileNoPicture, errors.New("its content is "+kind))
 	}
 	// what has no size that can be read, such as WebP, is left to the vendor

@@ -63,13 +63,13 @@ func (w *work) readRecording(ctx context.Context, a *bot.Attachment) error {
 // storedRecording writes down what is said in a file of the workspace, where that can be done.
 func (w *work) storedRecording(ctx context.Context, a *bot.Attachment, f *os.File, name string, size int64) error {
 	d := &described{what: a, name: name, size: size, note: a.Note}
-	problem := turn.Trouble{Kind: a.Kind, Name: a.Name}
+	problem := turn.Trouble{}
 	text := ""
 	switch {
 	case w.deps.Transcriber == nil:
 		problem.Problem = turn.FileUnheard
 	case size > maxRecording:
-		d.note = joinWords(d.note, "it is too large to be written down")
+		problem.Problem = turn.FileLong
 	default:
 		err := w.retryTranscription(ctx, func(ctx context.Context) (err error) {
 			text, err = w.transcribeFile(ctx, a, io.NewSectionReader(f, 0, size), size)
@@ -82,8 +82,7 @@ func (w *work) storedRecording(ctx context.Context, a *bot.Attachment, f *os.Fil
 		}
 	}
 	if problem.Problem != "" {
-		d.note = joinWords(d.note, reasonOf(&problem))
-		w.tellPerson(problem)
+		w.cannotRead(d, problem)
 	}
 	w.describeDocument(d)
 	if strings.TrimSpace(text) != "" {

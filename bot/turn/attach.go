@@ -94,6 +94,9 @@ const (
 	FileNoSound     FileProblem = "no_sound"    // it is no recording
 	FileNotWritten  FileProblem = "not_written" // what is said in it could not be written down
 	FileNoWords     FileProblem = "no_words"    // nothing is said in it
+	FileLong        FileProblem = "long"        // a recording that is larger than what is written down
+	FileUnread      FileProblem = "unread"      // a format that is not read
+	FileNoText      FileProblem = "no_text"     // a document without a text, such as a scan
 )
 
 // Trouble is a problem with a file, for the person who sent it.

@@ -29,6 +29,7 @@ const (
 	codeDamaged  = 11
 	codeLocked   = 12
 	codeTooLarge = 13
+	codeUnknown  = 14
 )
 
 // Reader reads documents, each in a process. Make it with NewReader; safe for concurrent use.
@@ -73,8 +74,10 @@ func (r *Reader) Text(ctx context.Context, f *os.File, kind Kind) (text string, 
 	switch exit.ExitCode() {
 	case codeCut:
 		return out.String(), true, nil
-	case codeLocked:
-		return "", false, ErrLocked
+	case codeLocked: // what is not, such as the names of files, can be read
+		return out.String(), false, ErrLocked
+	case codeUnknown:
+		return "", false, ErrUnknown
 	case codeTooLarge, -1: // killed: it took too long
 		return "", false, ErrTooLarge
 	default: // also what the runtime dies of
@@ -135,7 +138,12 @@ type outcome struct {
 func (o outcome) tell(stdout io.Writer) int {
 	switch {
 	case errors.Is(o.err, ErrLocked):
+		if _, err := io.WriteString(stdout, o.text); err != nil {
+			return codeDamaged
+		}
 		return codeLocked
+	case errors.Is(o.err, ErrUnknown):
+		return codeUnknown
 	case errors.Is(o.err, ErrTooLarge):
 		return codeTooLarge
 	case o.err != nil:

@@ -47,7 +47,7 @@ var confined = []struct {
 	{"github.com/PuerkitoBio/goquery", []string{"tools/web"}},
 	{"github.com/fsnotify/fsnotify", []string{"tools/code/watch"}},
 	{"github.com/ledongthuc/pdf", []string{"tools/document"}},
-	{"github.com/xuri/excelize", []string{"tools/document"}},
+	{"github.com/richardlehane/mscfb", []string{"tools/document"}},
 	{"github.com/modelcontextprotocol/go-sdk", []string{"tools/mcp"}},
 	{"modernc.org/sqlite/vec", []string{"persistence/vector"}},
 	{"modernc.org/sqlite", []string{"persistence/sql"}},
