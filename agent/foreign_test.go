@@ -46,6 +46,29 @@ func TestSaid(t *testing.T) {
 	}
 }
 
+// TestSaidInAnswerToACall: what a person writes because a call asks them to counts as said by them.
+func TestSaidInAnswerToACall(t *testing.T) {
+	t.Parallel()
+	var said string
+	asks := tools.Tool{
+		Definition: tools.Definition{Name: "asks", Schema: []byte(`{"type":"object"}`), ReadOnly: true, Says: &act.Statement{Act: act.Asks}},
+		Run: func(context.Context, *tools.Call) (*tools.Result, error) {
+			return &tools.Result{Text: "coffee", Said: []string{"coffee"}}, nil
+		},
+	}
+	keep := tools.Tool{
+		Definition: tools.Definition{Name: "keep", Schema: []byte(`{"type":"object"}`), Says: &act.Statement{Act: act.Remembers}},
+		Run: func(_ context.Context, call *tools.Call) (*tools.Result, error) {
+			said = call.Said
+			return &tools.Result{Text: "kept"}, nil
+		},
+	}
+	w := newWorld(t, script(t, "on \"tea\": call asks {}\nthen call keep {}\nthen say Done"), "tea", asks, keep)
+	if out := w.finish(t.Context()); out.Kind != agent.Answered || said != "tea\ncoffee" {
+		t.Errorf("said %q; %+v", said, out)
+	}
+}
+
 // TestRepeatable: a call whose effect is stored once is run again after a crash, instead of being reported as unknown.
 func TestRepeatable(t *testing.T) {
 	t.Parallel()

@@ -170,6 +170,8 @@ func (s *state) typedText() string {
 	var list []string
 	for _, e := range s.currentEntries() {
 		switch {
+		case e.Kind == journal.ResultEntry:
+			list = append(list, e.Words...)
 		case e.Kind != journal.UserEntry || e.Foreign != "" || e.Scheduled:
 			continue
 		case e.Joins == journal.Edited && len(list) > 0:

@@ -58,6 +58,9 @@ func (s *step) resultEntry(b *batch, u journal.Use, call *tools.Call, result *to
 	if call.Def.Server == "" {
 		e.Found = result.Found
 	}
+	if call.Def.Server == "" {
+		e.Words = result.Said
+	}
 	e.Touched, e.Seen = touchedFiles(call), foundAddresses(call, result)
 	return e
 }

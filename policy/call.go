@@ -99,7 +99,8 @@ func (c *call) builtinAllow() bool {
 // own memory. A model that obeys a hostile text must not, without a person, read anything else or carry anything out.
 // What a command reads is not known precisely enough.
 func (c *call) contained() bool {
-	if c.act == act.Recalls || c.act == act.Delegates { // a sub-agent's calls are judged with the same flag
+	switch c.act {
+	case act.Recalls, act.Asks, act.Delegates: // a sub-agent's calls are judged with the same flag
 		return true
 	}
 	return c.act.ReadsFiles() && len(c.req.Paths) > 0 && !slices.ContainsFunc(c.req.Paths, func(path string) bool {

@@ -27,6 +27,7 @@ func stated() []act.Tool {
 		tool("memory_search", act.Recalls, ""),
 		tool("list_tasks", act.Recalls, ""),
 		tool("tool_search", act.Recalls, ""),
+		tool("ask_user", act.Asks, ""),
 		tool("memory_save", act.Remembers, ""),
 		tool("cancel_task", act.Keeps, ""),
 		tool("schedule_periodic", act.Keeps, ""),

@@ -163,6 +163,8 @@ type Question struct {
 	// Whole is what can be approved for this session instead of one call: every call of the tool, if it only reads and
 	// its definition and server are known, or a host to which the call may carry something.
 	Whole *grant.Grant `json:"whole,omitempty"`
+	// Form is what the caller is asked to answer, instead of an approval; nil = the question is about the call.
+	Form *Form `json:"form,omitempty"`
 	Basis
 }
 

@@ -88,6 +88,9 @@ type Origin struct {
 	Private bool
 	Admin   bool
 	Alone   bool // nobody can approve a call: there is no approver, or nobody at the terminal
+	// Unattended: the caller does not wait for the turn, or has no buttons where it is answered, so that they cannot be
+	// asked anything: a scheduled task, another bot, a program that runs the terminal.
+	Unattended bool
 }
 
 // Call is one call of a tool. It is owned by one goroutine at a time.
@@ -158,6 +161,9 @@ type Call struct {
 	// Ahead is what calls of the same step that came before this one have done (Trail.Left), oldest first.
 	Ahead []FileState
 
+	// Reply is what came of the Form of the call (Subject.Form), for the tool. Set by the approve stage.
+	Reply *FormReply
+
 	// Set by the decode stage.
 	Def     Definition
 	Subject Subject
@@ -196,7 +202,10 @@ type Subject struct {
 	// State returns what is at the paths that the call works on, so that an approval can be bound to it. It is set with
 	// Deed; nil = its tool does not say.
 	State func() ([]FileState, error)
-	Own   bool // the text that the call keeps consists of the person's own words (Call.Said)
+	// Form is what the call asks the person whose turn it is; nil = nothing. It runs once they have answered, or will
+	// not any more (Call.Reply).
+	Form *Form
+	Own  bool // the text that the call keeps consists of the person's own words (Call.Said)
 	// Dir is the working directory of the call, set by the gate; "" = not known.
 	Dir string
 	// Scripts are the files whose content determines what the call does, as they were at the time of the decision; set
@@ -282,6 +291,7 @@ type Result struct {
 	Failure     *Error
 	MIME        string   // content type of Text when it is not plain text
 	Credentials int      // how many were hidden in Text
+	Said        []string // what the caller has written themselves, as the call asked them to
 	Found       []string // tools found by a search, which are shown for the rest of the turn
 	// Links are web addresses that Text names in a shorter form: relative to its page.
 	Links []string

@@ -85,7 +85,9 @@ type Entry struct {
 	Flagged bool     `json:"flagged,omitempty"`
 	Notices []string `json:"notices,omitempty"` // result: what else the person was told
 	Touched []string `json:"touched,omitempty"` // result: canonical paths of files that the call worked on
-	// Said, of a user entry that has lost its texts (reduced): the web addresses that a person has written there.
+	// Words, of a result: what the person has written themselves, as the call asked them to.
+	Words []string `json:"words,omitempty"`
+	// Said, of an entry that has lost its texts (reduced): the web addresses that a person has written there.
 	Said netrule.Keys `json:"-"`
 	// Seen, of a result: the web addresses in what a call has read of the web, of a search or of a file.
 	Seen netrule.Keys `json:"seen,omitempty"`

@@ -12,14 +12,21 @@ import (
 const MostFound = 512
 
 // listAddresses returns the web addresses of a user entry: those that a person has written, and those that came with
-// it. What the assistant has written counts for neither, wherever it comes from: an answer that is quoted, a task that
+// it; and those that they have written in answer to a call. What the assistant has written counts for neither, wherever it comes from: an answer that is quoted, a task that
 // it scheduled, the task of a sub-agent, the output of a command.
 func (e *Entry) listAddresses() (said, seen netrule.Keys) {
+	find := func(text string) netrule.Keys { return netrule.KeysOf(netrule.Find(text, MostFound, true)...) }
+	if e.Kind == ResultEntry && e.Child == "" {
+		said = e.Said
+		for _, words := range e.Words {
+			said = said.Add(find(words), mostSaid)
+		}
+		return said, nil
+	}
 	if e.Kind != UserEntry || e.Child != "" || e.Scheduled {
 		return nil, nil
 	}
 	said, seen = e.Said, e.Seen
-	find := func(text string) netrule.Keys { return netrule.KeysOf(netrule.Find(text, MostFound, true)...) }
 	if e.Foreign != "" {
 		seen = seen.Add(find(e.Text), MostFound)
 	} else {
@@ -43,6 +50,8 @@ func (e *Entry) listAddresses() (said, seen netrule.Keys) {
 // this conversation may have written brings none: otherwise a model could make an address one that was found by writing
 // it into a file and reading that.
 func (s *ConversationState) noteAddresses(e *Entry) {
+	said, _ := e.listAddresses()
+	s.Said = s.Said.Add(said, mostSaid)
 	switch {
 	case e.Wrote && (len(e.Touched) == 0 || len(s.Made)+len(e.Touched) > MostMade):
 		s.Wrote = true

@@ -47,6 +47,8 @@ func TestAddresses(t *testing.T) {
 		"answered":             {[]journal.Entry{{Kind: journal.AnswerEntry, Text: page}}, false, false},
 		"summed up":            {[]journal.Entry{{Kind: journal.SummaryEntry, Text: page, Keeps: 1}}, false, false},
 		"a page":               {[]journal.Entry{{Kind: journal.ResultEntry, Tool: "fetch", Seen: seen}}, false, true},
+		"an answer in words":   {[]journal.Entry{{Kind: journal.ResultEntry, Tool: "ask", Text: page, Words: []string{page}}}, true, false},
+		"of a sub-agent":       {[]journal.Entry{{Kind: journal.ResultEntry, Child: "1.0", Tool: "ask", Words: []string{page}}}, false, false},
 		"a file":               {[]journal.Entry{reads}, false, true},
 		"a file written here":  {[]journal.Entry{wrote("/w/dir/a"), reads}, false, false},
 		"in a moved directory": {[]journal.Entry{wrote("/w/dir"), reads}, false, false},

@@ -154,6 +154,9 @@ func (e *Entry) reducedEntry() Entry {
 		r.Foreign = e.foreignSource()
 		r.Said, r.Seen = e.listAddresses()
 	}
+	if e.Kind == ResultEntry {
+		r.Said, _ = e.listAddresses()
+	}
 	if e.Unsummed {
 		r.Unsummed, r.At = true, e.At
 	}

@@ -89,6 +89,8 @@ type Deps struct {
 	// Line returns the facts that record a standing approval that is stored or revoked; they are stored with it. nil =
 	// there is no record.
 	Line func(e RuleEvent) []bot.Fact
+	// Inquiries show and take what calls ask their person; nil = no call does.
+	Inquiries Inquiries
 	// Record writes the record from the facts of Line, once they are stored; may be nil.
 	Record func(ctx context.Context)
 }
@@ -204,8 +206,11 @@ func (b *Broker) askOne(
 		Created: now,
 		Expires: now.Add(b.timeout),
 	}
+	if q.Form != nil {
+		a.Needed = 1
+	}
 	key := askKey + a.ID
-	card, file, err := b.questionCard(&a)
+	card, file, err := b.openCard(ctx, &a)
 	if err != nil {
 		return err
 	}
@@ -281,7 +286,7 @@ func (b *Broker) Again(ctx context.Context, lost *bot.Row, change *bot.Change) e
 		return err
 	}
 	if part == "" { // as it would be asked now
-		if row.Content, _, err = b.questionCard(&a); err != nil {
+		if row.Content, _, err = b.openCard(ctx, &a); err != nil {
 			return err
 		}
 		change.Cards = append(change.Cards, bot.Card{Approval: a.ID, Send: len(change.Send)})
@@ -318,12 +323,19 @@ func (b *Broker) Approval(ctx context.Context, session, call, hash string) (appr
 	a, err := b.deps.Store.ApprovalOf(ctx, bot.SessionKey(session), call)
 	if err == nil && (a.State != bot.Open || a.Hash == hash) {
 		found := approve.Approval{State: approve.State(a.State), By: deciderNames(a), Hash: a.Hash, Scope: a.Scope}
-		if a.State != bot.Approved {
+		if a.State == bot.Open || a.State == bot.Withdrawn {
 			return found, nil
 		}
 		info, err := readGrant(&a)
 		if err != nil {
 			return approve.Approval{}, err
+		}
+		if q, ok := inquiryOf(&a, &info); ok && b.deps.Inquiries != nil {
+			found.Reply, err = b.deps.Inquiries.Reply(ctx, q)
+			return found, err
+		}
+		if a.State != bot.Approved {
+			return found, nil
 		}
 		if a.Scope == bot.Cleared {
 			found.Cleared = info.Question.Suspicious
@@ -386,14 +398,17 @@ func (b *Broker) Press(ctx context.Context, msg *bot.Message) (turn.Effect, erro
 	if parts := strings.Split(msg.Data, ":"); len(parts) == 3 && parts[0] == pressRules {
 		return b.pressRule(ctx, msg, parts)
 	}
-	a, choice, err := b.pressedQuestion(ctx, msg)
-	if err != nil {
-		return turn.Effect{}, err
-	}
 	say := func(text string, alert bool) bot.Row {
 		return bot.Row{
 			Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: alert, Content: bot.Content{Text: text},
 		}
+	}
+	if IsInquiry(msg.Data) {
+		return b.pressInquiry(ctx, msg, say)
+	}
+	a, choice, err := b.pressedQuestion(ctx, msg)
+	if err != nil {
+		return turn.Effect{}, err
 	}
 	return b.chooseButton(ctx, &a, msg, choice, say)
 }
@@ -401,7 +416,7 @@ func (b *Broker) Press(ctx context.Context, msg *bot.Message) (turn.Effect, erro
 // Locate implements turn.Approvals.
 func (b *Broker) Locate(ctx context.Context, msg *bot.Message) (bool, error) {
 	parts := strings.Split(msg.Data, ":")
-	if len(parts) != 3 || parts[0] != "a1" {
+	if len(parts) != 3 || parts[0] != "a1" && parts[0] != inquiryPrefix {
 		return false, nil
 	}
 	a, err := b.deps.Store.Approval(ctx, parts[1])
@@ -461,7 +476,7 @@ func (b *Broker) pressedQuestion(ctx context.Context, msg *bot.Message) (a bot.A
 	if err != nil {
 		return a, "", err
 	}
-	if on, err := b.onCard(ctx, &a, msg); err != nil || !on {
+	if on, err := b.onCard(ctx, &a, msg); err != nil || !on || Asks(&a) {
 		return a, "", err
 	}
 	choice = parts[2]

@@ -152,6 +152,9 @@ func (b *Broker) decidedCard(a *bot.Approval, hint string) bot.Content {
 	if err != nil {
 		return bot.Content{Text: visible.Name(a.Tool) + "\n" + decision}
 	}
+	if q, ok := inquiryOf(a, &info); ok && b.deps.Inquiries != nil {
+		return b.deps.Inquiries.Record(q)
+	}
 	words := b.deps.Words.Visible(info.Language)
 	exact, _ := codeBlock(&info.Question)
 	show, _ := words.Text(exact)

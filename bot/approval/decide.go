@@ -36,7 +36,7 @@ func (b *Broker) Command(ctx context.Context, call *turn.Call, state bot.Approva
 	var found []bot.Approval
 	var names []string
 	for _, a := range open {
-		if a.Place.ChatKey() != msg.Place.ChatKey() {
+		if a.Place.ChatKey() != msg.Place.ChatKey() || Asks(&a) {
 			continue
 		}
 		if names = append(names, a.Short); wanted == "" || wanted == a.Short {

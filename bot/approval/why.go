@@ -68,7 +68,14 @@ func mayExplain(a *bot.Approval, caller string, at time.Time) bool {
 // Explains implements turn.Explanations.
 func (b *Broker) Explains(ctx context.Context, msg *bot.Message, at time.Time) (bool, error) {
 	a, err := b.explainedQuestion(ctx, msg)
-	return a != nil && mayExplain(a, msg.Caller, at), err
+	if err != nil || a != nil && mayExplain(a, msg.Caller, at) {
+		return err == nil, err
+	}
+	if b.deps.Inquiries == nil {
+		return false, nil
+	}
+	asked, err := b.deps.Inquiries.Awaits(ctx, msg, at)
+	return asked != nil, err
 }
 
 // explainedQuestion returns the denied question whose card a message replies to with nothing
@@ -103,7 +110,11 @@ func (b *Broker) Explain(ctx context.Context, msg *bot.Message, at time.Time) (t
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	return b.explainDenial(a, msg, at, func(text string, _ bool) bot.Row { return reply(text) })
+	say := func(text string, _ bool) bot.Row { return reply(text) }
+	if a == nil && b.deps.Inquiries != nil {
+		return b.answerInquiry(ctx, msg, at, say)
+	}
+	return b.explainDenial(a, msg, at, say)
 }
 
 // explainDenial hands a reason to the model: to the turn, if it goes on, otherwise to the next one of the conversation.

@@ -324,11 +324,11 @@ func (d *Dispatcher) classifyUpdate(raw turn.Raw, now time.Time) incoming {
 }
 
 // explanations has replies to cards that were just denied handled at once, beside the lane of their sender: they say
-// why, and begin no turn.
+// why, and begin no turn. So it has the answers to questions that a turn waits with.
 func (d *Dispatcher) explanations(ctx context.Context, batch []incoming, at time.Time) error {
 	for i := range batch {
 		in := &batch[i]
-		if in.arrival.Express || in.msg.Reply == nil {
+		if in.arrival.Express {
 			continue
 		}
 		explains, err := d.parts.Explanations.Explains(ctx, &in.msg, at)

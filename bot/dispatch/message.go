@@ -296,6 +296,8 @@ func (d *Dispatcher) turnOf(lane *bot.Lane, t *task) *agent.Turn {
 			Caller: t.msg.Caller, Name: t.msg.Signature(), Admin: t.verdict.Admin,
 			Private: isPrivate(t.msg),
 			Alone:   !t.reachable,
+			Unattended: d.opts.Unattended || t.arrival.Source == bot.FromSchedule || t.msg.FromBot ||
+				!place.Ordinary(),
 		},
 	}
 }

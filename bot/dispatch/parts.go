@@ -146,6 +146,8 @@ type Options struct {
 	OnceFor time.Duration // how long the reply of a Verdict is not repeated; default 24 h
 	// Other processes use the same store: express arrivals are left for a moment to the process that accepted them.
 	Shared bool
+	// Unattended: nobody on the channel can answer a question.
+	Unattended bool
 }
 
 func (o Options) withDefaults() Options {

@@ -43,7 +43,7 @@ func (p *Page) listApprovals(ctx context.Context, _ *visitor, _ *http.Request) (
 		}
 		if all++; len(list) < PageSize {
 			id := a.ID
-			if p.deps.Apply == nil {
+			if p.deps.Apply == nil || approval.Asks(a) {
 				id = ""
 			}
 			list = append(list, approvalRow{

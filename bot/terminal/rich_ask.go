@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/terminal/console"
 	"github.com/zephbot/zephbot/bot/terminal/paint"
 )
@@ -54,6 +55,8 @@ type inquiry struct {
 	decides bool   // that press decides, or else it only shows something
 	denies  bool   // that press refuses
 	hint    string
+	words   bool // it can be answered in words too, which editor has
+	editor  console.Editor
 	// chosen is called with the choice, -1 = Escape, if it is not the press of a button.
 	chosen func(ctx context.Context, choice int)
 }
@@ -140,8 +143,17 @@ func (r *Rich) chooseByKey(q *inquiry, k console.Key) {
 		q.at = (q.at + len(q.options) - 1) % len(q.options)
 	case k.Name == console.Down, k.Name == console.Tab:
 		q.at = (q.at + 1) % len(q.options)
+	case k.Name == console.Enter && q.words && !q.editor.Empty():
+		text, _ := q.editor.Text()
+		first := q.options[0].data
+		q.query, q.decides = r.pressButton(first[:strings.LastIndexByte(first, ':')+1]+approval.Typed, text), false
 	case k.Name == console.Enter:
 		pick = q.at
+	case q.words && (k.Name != console.Escape || !q.editor.Empty()):
+		if k.Name == console.Escape {
+			q.editor.Take()
+		}
+		q.editor.Key(k)
 	case k.Name == console.Escape && q.chosen != nil:
 		r.endChoice(q, -1)
 	case k.Name == console.Escape:
@@ -210,7 +222,13 @@ func (r *Rich) pressButton(data, text string) (query string) {
 // takeQuestion takes a card, and shows it when it is the one to be answered. A file with a long command comes before
 // its card and is shown with it.
 func (r *Rich) takeQuestion(row *bot.Row, id string, changes []Change) {
-	q := &inquiry{card: row, files: r.cardFiles, changes: changes, message: id, options: optionsOf(row.Content.Buttons)}
+	q := &inquiry{
+		card: row, files: r.cardFiles, changes: changes, message: id, options: optionsOf(row.Content.Buttons),
+		words: inquiryOptions(row) != nil,
+	}
+	if q.words {
+		q.hint = r.rich.Words.AnswerHint
+	}
 	switch {
 	case r.stopping: // nobody is asked any more
 		r.showCard(row, changes)
@@ -301,6 +319,11 @@ func (r *Rich) handleEdit(row *bot.Row) {
 	options := optionsOf(row.Content.Buttons)
 	if at >= 0 && len(options) > 0 {
 		q := r.asks[at]
+		if q.words && q.open && options[0].data == q.options[0].data { // the same question, with other marks
+			q.card, q.options, q.query = revisedCard(q.card, row), options, ""
+			return
+		}
+		q.editor.Take()
 		q.card, q.changes, q.options, q.at, q.query, q.open = revisedCard(q.card, row), nil, options, 0, "", false
 		r.openNext()
 		return

@@ -43,6 +43,9 @@ func (r *Rich) drawScreen() {
 	case r.why != nil:
 		lines, row, col := r.whyLines()
 		add(lines, row, col, false)
+	case q != nil && q.words:
+		lines, row, col := r.answerLines(q)
+		add(lines, row, col, false)
 	case q != nil:
 		add(r.askLines(q), q.at, 0, true)
 	case r.form != nil:
@@ -120,6 +123,15 @@ func (r *Rich) askLines(q *inquiry) []string {
 		lines = append(lines, p.Cut(paint.Dim, "> "+text, width))
 	}
 	return lines
+}
+
+// answerLines draws the choices of a question that can be answered in words, and the line for these, with the place of
+// the cursor.
+func (r *Rich) answerLines(q *inquiry) (lines []string, row, col int) {
+	choices := r.askLines(q)
+	text, at := q.editor.Text()
+	rows, cursorRow, cursorCol := promptRows(text, at, r.screen.Size().Cols-1, "✎ ")
+	return append(choices, rows...), len(choices) + cursorRow, cursorCol
 }
 
 // promptLines draws the prompt, what can be completed, and hints.

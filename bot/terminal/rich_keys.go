@@ -32,6 +32,10 @@ func (r *Rich) handleKey(k console.Key, at time.Time) {
 			r.chooseByKey(question, k)
 			return
 		}
+		if question.words && k.Name == console.Paste { // it sends nothing by itself
+			question.editor.Key(k)
+			return
+		}
 		question.last = at
 		r.draftKey(k)
 		return

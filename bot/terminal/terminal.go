@@ -46,6 +46,7 @@ type Options struct {
 	Caller   string    // person's id without channel; "" = "local"
 	Language string
 	Choices  string // the prompt of a question; "" = in English
+	Answer   string // the prompt of a question that is answered in words or by a number; "" = in English
 	Dir      string // directory whose files a message attaches by "@path"; "" = none
 	Flush    func() // discards what was typed and not read yet; may be nil
 	// Unanswered reports whether a final row says why its turn ended without an answer; nil = none does.
@@ -86,6 +87,17 @@ type question struct {
 	own     bool     // the person has decided
 	query   string   // id of their press
 	gone    func()   // ends the asking; nil = it is not asked
+	// options are the buttons of a question that is answered by one of them, or in words; nil = it is about a call.
+	options []option
+}
+
+// inquiryOptions returns the buttons of a card if it is answered in words too.
+func inquiryOptions(row *bot.Row) []option {
+	list := optionsOf(row.Content.Buttons)
+	if len(list) == 0 || !approval.IsInquiry(list[0].data) {
+		return nil
+	}
+	return list
 }
 
 // New returns a Terminal.
@@ -238,7 +250,11 @@ func (t *Terminal) takeQuestion(row *bot.Row, id string, event Event) {
 		return
 	}
 	event.Type, event.Approval = "approval", press+"y"
-	q := &question{row: row.ID, message: id, press: press, shown: append(t.cardFiles, event)}
+	q := &question{row: row.ID, message: id, press: press, options: inquiryOptions(row)}
+	if q.options != nil {
+		event.Approval = ""
+	}
+	q.shown = append(t.cardFiles, event)
 	q.more, q.votes = moreButtons(row)
 	t.cardFiles, t.questions = nil, append(t.questions, q)
 	if !t.awaits {
@@ -306,7 +322,11 @@ func (t *Terminal) endQuestion(row *bot.Row, event Event) (tell bool) {
 		return false
 	}
 	q, asks := t.questions[i], buttonsOf(row) != ""
-	if asks && !q.own {
+	if options := inquiryOptions(row); options != nil { // the next question, or another state of it
+		event.Type = "approval"
+		q.own, q.options = false, options
+		q.shown, q.seen, q.asked, q.again = []Event{event}, false, false, false
+	} else if asks && !q.own {
 		event.Type, event.Approval = "approval", q.press+"y"
 		q.shown, q.seen, q.asked, q.again = []Event{event}, false, false, false
 		q.more, q.votes = moreButtons(row)
@@ -467,6 +487,9 @@ func (t *Terminal) decideQuestion(ctx context.Context, accept Accept, q *questio
 	if !open {
 		return nil
 	}
+	if asks.options != nil {
+		return t.answerQuestion(asking, ctx, accept, q, asks.options)
+	}
 	choice, why, asked := approval.Gone, "", t.beginQuestion()
 	for t.opts.Ask {
 		t.printText(t.promptOf(&asks))
@@ -495,6 +518,45 @@ func (t *Terminal) decideQuestion(ctx context.Context, accept Accept, q *questio
 		return err
 	}
 	return t.handPress(ctx, accept, t.pressOf(q.press+approval.Why, why))
+}
+
+// answerQuestion asks the person for the number of a button or an answer in words, and accepts it. asking ends when the
+// question does.
+func (t *Terminal) answerQuestion(
+	asking, ctx context.Context, accept Accept, q *question, options []option,
+) error {
+	for i, o := range options {
+		t.printText(fmt.Sprintf("  %d  %s\n", i+1, o.label))
+	}
+	data, text, asked := q.press+approval.Gone, "", t.beginQuestion()
+	for t.opts.Ask {
+		t.printText(cmp.Or(t.opts.Answer, "A number, or your answer: "))
+		line, err := t.input.nextLine(asking, asked)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if asking.Err() != nil && ctx.Err() == nil { // it has ended meanwhile
+			t.endPromptLine()
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		line = strings.TrimSpace(line)
+		if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(options) {
+			data = options[n-1].data
+			break
+		}
+		if line != "" {
+			data, text = q.press+approval.Typed, line
+			break
+		}
+	}
+	m := t.pressOf(data, text)
+	t.mu.Lock()
+	q.own, q.query = true, m.Query
+	t.mu.Unlock()
+	return t.handPress(ctx, accept, m)
 }
 
 // promptOf returns what a line can choose.

@@ -14,6 +14,7 @@ type book struct {
 	Card      cardBook
 	Buttons   buttonBook
 	Decisions decisionBook
+	Inquiry   inquiryBook
 	Policy    policyBook
 	Commands  commandBook
 	Blocked   blockedBook

@@ -21,11 +21,14 @@ type Terminal struct {
 	WhyHint  string
 	WhyForm  string // in an editor: what the form asks
 	Choices  string // of a question, at a terminal without a screen
-	Earlier  string // before what was said last
-	Other    string // before an answer of another conversation
-	Which    string // before the list of conversations
-	BuiltIn  string // no model is configured
-	Search   string // before what is searched for in the history
+	Answer   string // the same of one that can be answered in words
+	// AnswerHint is below the choices of a question that can be answered in words.
+	AnswerHint string
+	Earlier    string // before what was said last
+	Other      string // before an answer of another conversation
+	Which      string // before the list of conversations
+	BuiltIn    string // no model is configured
+	Search     string // before what is searched for in the history
 
 	FormHead     string // server, tool
 	FormSecret   string // server

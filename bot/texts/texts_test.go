@@ -177,6 +177,7 @@ func everything(l string) map[string][]string {
 		m["Describe"] = append(m["Describe"], w.Describe(l, name))
 	}
 	deeds(l, m)
+	inquiries(l, m)
 	maps.Copy(m, grants(l))
 	maps.Copy(m, people(l))
 	maps.Copy(m, skill(l))

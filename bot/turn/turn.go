@@ -211,10 +211,12 @@ type Approvals interface {
 	Withdraw(ctx context.Context, session bot.SessionKey, turn, by string, change *bot.Change) error
 }
 
-// Explanations are what people say about their denials (bot/approval).
+// Explanations are what people say in their own words about questions: why they have denied one, and what they answer
+// (bot/approval).
 type Explanations interface {
 	// Explains reports whether a message that arrived at a time says why its sender has denied a question: it is a
-	// reply to the card, soon enough. It is no message to answer then; Explain handles it.
+	// reply to the card, soon enough; or whether it answers a question that waits for their words. It is no message to
+	// answer then; Explain handles it.
 	Explains(ctx context.Context, msg *bot.Message, at time.Time) (bool, error)
 	Explain(ctx context.Context, msg *bot.Message, at time.Time) (Effect, error)
 	// Reasons returns what was said about denied calls of a session and no model has read, as user entries without a

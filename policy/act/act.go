@@ -30,15 +30,18 @@ const (
 	Delegates
 	// keeps a text that later conversations are shown: what a page or a tool says is not kept without a person
 	Remembers
+	// asks the person whose turn it is, and does nothing else: what they answer is its result
+	Asks
 )
 
-// OnlyReads reports whether the autonomy level readonly allows the act: it reads files or web pages (seed 003).
+// OnlyReads reports whether the autonomy level readonly allows the act: it reads files or web pages (seed 003), or asks
+// the person.
 func (a Act) OnlyReads() bool {
-	return a == ReadsFile || a == Searches || a == ReadsWeb || a == ShowsFile
+	return a == ReadsFile || a == Searches || a == ReadsWeb || a == ShowsFile || a == Asks
 }
 
 // Quiet reports whether a call changes nothing and sends nothing to others than the people of the chat.
-func (a Act) Quiet() bool { return a == Recalls || a == Delegates || a.ReadsFiles() }
+func (a Act) Quiet() bool { return a == Recalls || a == Delegates || a == Asks || a.ReadsFiles() }
 
 // ReadsFiles reports whether a call reads files and does nothing else.
 func (a Act) ReadsFiles() bool {
@@ -52,7 +55,7 @@ func (a Act) Free() bool { return a.Quiet() || a == ReadsWeb || a == Keeps || a 
 // work on the session's own data, and changes of files, whose results are our own words.
 func (a Act) Brings() bool {
 	switch a {
-	case Recalls, Keeps, Remembers, WritesFile, MakesDirectory, RemovesPath, MovesPath, CopiesPath:
+	case Recalls, Asks, Keeps, Remembers, WritesFile, MakesDirectory, RemovesPath, MovesPath, CopiesPath:
 		return false
 	}
 	return true

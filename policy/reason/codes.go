@@ -163,6 +163,7 @@ const (
 	ToolFails            Code = "tool_fails"
 	CallsFailed          Code = "calls_failed"
 	NobodyToAsk          Code = "nobody_to_ask"
+	NobodyAnswers        Code = "nobody_answers"
 	JudgeRefused         Code = "judge_refused"
 	JudgeAbsent          Code = "judge_absent"
 	OffLimits            Code = "off_limits"
@@ -475,6 +476,7 @@ func english() map[Code]string {
 		ToolFails:        "The tool %s is blocked for %s more min because it failed too often ({of}).",
 		CallsFailed:      "%s of the last %s calls failed, the last one with %s",
 		NobodyToAsk:      "This call needs the approval of a person, and nobody can be asked here.",
+		NobodyAnswers:    "Nobody is there who could answer a question in this turn.",
 		JudgeRefused:     "This call was refused by the safety check.",
 		JudgeAbsent:      "The safety check could not be made, so this call was not run.",
 		OffLimits:        "%s is off limits: files are reached only in {}",

@@ -54,6 +54,8 @@ type Approval struct {
 	Deed   *tools.Effect
 	// Again: the question was a repeated one, because what was approved before did not hold.
 	Again bool
+	// Reply is what the caller has answered, if the call asks them something (tools.Subject.Form).
+	Reply *tools.FormReply
 }
 
 // Previewer runs calls without effect before a person is asked about them. Implementations are safe for concurrent use.
@@ -82,14 +84,20 @@ func New(lookup Lookup, previewer Previewer) tools.Middleware {
 	s := stage{lookup: lookup, previewer: previewer}
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
-			switch call.Trail.Effect {
-			case "allow":
+			effect := call.Trail.Effect
+			switch {
+			case call.Subject.Form != nil && (effect == "allow" || effect == "ask"):
+				if err := s.answered(ctx, call); err != nil { // who answers has nothing to approve
+					return nil, err
+				}
+				return next(ctx, call)
+			case effect == "allow":
 				if call.Trail.Reading {
 					return s.tried(ctx, call, next)
 				}
 				s.shown(ctx, call)
 				return next(ctx, call)
-			case "ask":
+			case effect == "ask":
 				if err := s.decided(ctx, call); err != nil {
 					return nil, err
 				}
@@ -175,13 +183,7 @@ func (s stage) decided(ctx context.Context, call *tools.Call) error {
 	hash := Hash(call)
 	a, err := lookup.Approval(ctx, call.Origin.Session, call.ID, hash)
 	if err != nil {
-		if ctx.Err() != nil {
-			return tools.AsError(ctx.Err())
-		}
-		return &tools.Error{
-			Category: tools.ServerError, Message: "The approval of this call could not be read.",
-			Err: fmt.Errorf("read approval: %w", err),
-		}
+		return unreadable(ctx, err)
 	}
 	switch a.State {
 	case Waiting: // with whatever was known when it was asked
@@ -277,6 +279,45 @@ func anywhere(e tools.Effect) tools.Effect {
 	}
 	e.Created, e.Changed = sizeless(e.Created), sizeless(e.Changed)
 	return e
+}
+
+// answered returns nil when the caller has answered what the call asks them, or will not any more, and fills
+// Call.Reply.
+func (s stage) answered(ctx context.Context, call *tools.Call) error {
+	if s.lookup == nil || call.Origin.Unattended || call.Origin.Agent != "" || call.Origin.Caller == "" {
+		return tools.Refused(
+			reason.New(reason.NobodyAnswers),
+			"Go on with what is most likely, and say in your answer what you have assumed.",
+		)
+	}
+	hash := Hash(call)
+	a, err := s.lookup.Approval(ctx, call.Origin.Session, call.ID, hash)
+	if err != nil {
+		return unreadable(ctx, err)
+	}
+	switch {
+	case a.State == None || a.State == "" || a.State == Waiting || a.Hash != hash && a.State != Cancelled:
+		q := question(call, hash)
+		q.Form = call.Subject.Form
+		return &tools.Pending{Question: q}
+	case a.State == Cancelled:
+		return refused(a.State)
+	case a.Reply == nil:
+		return unreadable(ctx, fmt.Errorf("question %s is %s, without a reply", call.ID, a.State))
+	}
+	call.Reply = a.Reply
+	return nil
+}
+
+// unreadable is the error of a call whose approval cannot be read.
+func unreadable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return tools.AsError(ctx.Err())
+	}
+	return &tools.Error{
+		Category: tools.ServerError, Message: "The approval of this call could not be read.",
+		Err: fmt.Errorf("read approval: %w", err),
+	}
 }
 
 // refused returns what the model reads of a question that was not answered with yes.

@@ -176,8 +176,11 @@ func (c *conn) reportDeclined(f *flight, form content.Form, why string, tell boo
 	if tell {
 		f.notices = append(f.notices, notice)
 	}
-	f.reasons = append(f.reasons, fmt.Sprintf("The server asked for input: “%s”. It was declined: %s.", form.Summary(),
-		trimDot(why)))
+	reason := fmt.Sprintf("The server asked for input: “%s”. It was declined: %s.", form.Summary(), trimDot(why))
+	if instead := c.s.m.o.Instead; instead != "" && c.s.cfg.Trust != guard.Sandboxed && !c.s.mayAsk() {
+		reason += " " + instead
+	}
+	f.reasons = append(f.reasons, reason)
 }
 
 func trimDot(s string) string {

@@ -123,7 +123,9 @@ type Options struct {
 
 	Elicitation        bool          // let servers ask people; needs Elicit
 	ElicitationTimeout time.Duration // to wait for an answer; 0 = 120 s
-	ElicitationQueue   int           // questions that may wait at once, over all servers; 0 = 16
+	// Instead is what the model is told to do where the questions of servers reach nobody; "" = nothing.
+	Instead          string
+	ElicitationQueue int // questions that may wait at once, over all servers; 0 = 16
 
 	MaxMessage     int           // bytes of one message from a server; 0 = 8 MiB
 	MaxConnections int           // per server with a scope; 0 = 16

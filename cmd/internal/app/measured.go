@@ -92,6 +92,12 @@ func (a counted) Press(ctx context.Context, msg *bot.Message) (turn.Effect, erro
 	return a.counting(ctx, e), err
 }
 
+// Explain implements turn.Explanations.
+func (a counted) Explain(ctx context.Context, msg *bot.Message, at time.Time) (turn.Effect, error) {
+	e, err := a.Broker.Explain(ctx, msg, at)
+	return a.counting(ctx, e), err
+}
+
 // Command implements command.Questions.
 func (a counted) Command(ctx context.Context, call *turn.Call, state bot.ApprovalState) (turn.Effect, error) {
 	e, err := a.Broker.Command(ctx, call, state)

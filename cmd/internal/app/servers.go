@@ -14,6 +14,7 @@ import (
 	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/ask"
 	"github.com/zephbot/zephbot/tools/mcp"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 	"github.com/zephbot/zephbot/tools/shell"
@@ -39,14 +40,16 @@ func (c *Core) openServers() error {
 		Backoff:               time.Duration(m.StartupRetryBackoffMS) * time.Millisecond,
 		LockToolList:          m.LockToolList,
 		EnvIsolation:          m.DefaultEnvIsolation,
-		Elicitation:           m.ElicitationEnabled,
-		ElicitationTimeout:    time.Duration(m.ElicitationTimeout) * time.Second,
-		ElicitationQueue:      m.ElicitationQueue,
-		Notify:                c.serverNotice,
-		Redact:                c.redactor.String,
-		Environ:               os.Environ(),
-		WorkDir:               filepath.Join(c.dir, "mcp"),
-		Version:               c.opts.Version,
+		Instead: "If the call needs that, ask the person with " + ask.Name +
+			", but for no password or key, and call the tool again with the answer.",
+		Elicitation:        m.ElicitationEnabled,
+		ElicitationTimeout: time.Duration(m.ElicitationTimeout) * time.Second,
+		ElicitationQueue:   m.ElicitationQueue,
+		Notify:             c.serverNotice,
+		Redact:             c.redactor.String,
+		Environ:            os.Environ(),
+		WorkDir:            filepath.Join(c.dir, "mcp"),
+		Version:            c.opts.Version,
 		Roots: func(o tools.Origin) []string {
 			dir, err := c.kit.workspace(o)
 			if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/halt"
+	"github.com/zephbot/zephbot/bot/inquiry"
 	"github.com/zephbot/zephbot/bot/operator"
 	"github.com/zephbot/zephbot/bot/privacy"
 	"github.com/zephbot/zephbot/bot/quota"
@@ -60,6 +61,7 @@ type channel struct {
 	limits    deliver.Limits
 	probe     func(ctx context.Context) error // whether the channel answers; nil = it is in this process
 	nobody    bool                            // there is nobody to ask: questions are denied
+	silent    bool                            // nobody can answer a question: a program runs the channel
 	owned     bool                            // who writes here runs the service: at a terminal, in an editor
 	once      bool                            // one message is answered, and nothing else is said
 	patience  time.Duration                   // how long a model may be unavailable; 0 = 10 minutes
@@ -133,20 +135,28 @@ func newService(c *Core, ch channel) (*service, error) {
 	if ch.receive != nil {
 		files = ch.receive(files)
 	}
+	desk := inquiry.New(inquiry.Deps{
+		Store: store, Words: words, Now: c.now, Messages: ch.people != nil, Shared: c.shared(),
+		Zone: func(caller string) *time.Location {
+			zone, _ := c.zones.For(caller)
+			return zone
+		},
+	})
 	broker := approval.New(approval.Deps{
-		Store:   store,
-		Rights:  servers.OnlyAdmins(ch.rights),
-		Reach:   ch.reach,
-		Called:  ch.called,
-		Words:   words,
-		Now:     c.now,
-		Replies: ch.people != nil,
-		Names:   c.moves.Names,
-		Blobs:   c.stores.Blobs,
-		Covers:  c.book.Covers,
-		Alive:   c.book.Alive,
-		Record:  c.records.Settle,
-		Line:    func(e approval.RuleEvent) []bot.Fact { return c.book.Line(e, c.records.Due) },
+		Inquiries: desk,
+		Store:     store,
+		Rights:    servers.OnlyAdmins(ch.rights),
+		Reach:     ch.reach,
+		Called:    ch.called,
+		Words:     words,
+		Now:       c.now,
+		Replies:   ch.people != nil,
+		Names:     c.moves.Names,
+		Blobs:     c.stores.Blobs,
+		Covers:    c.book.Covers,
+		Alive:     c.book.Alive,
+		Record:    c.records.Settle,
+		Line:      func(e approval.RuleEvent) []bot.Fact { return c.book.Line(e, c.records.Due) },
 	}, c.cfg.Telegram.ApprovalTimeout)
 	s.broker = broker
 	decided := counted{broker, c}
@@ -169,7 +179,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	s.openPlan(store)
 	signs := s.newSigns(pacer)
 	stops := halt.Button{Store: store, Words: words, Rights: ch.rights}
-	s.features = s.listFeatures(store, questions, stops)
+	s.features = append(s.listFeatures(store, questions, stops), desk.Feature())
 	s.commands = command.New(s.features, command.Deps{
 		Decides: ch.decides, Admins: ch.admins, Welcome: s.welcome(store), Words: c.words(),
 	})
@@ -207,7 +217,7 @@ func newService(c *Core, ch channel) (*service, error) {
 		Meter:        s.meter,
 		Commands:     s.commands,
 		Approvals:    questions,
-		Explanations: broker,
+		Explanations: decided,
 		Buttons:      dispatch.Buttons{Pressers: s.features.Pressers(), Below: s.features.Below, Stop: stops.Buttons},
 		Outbox:       offered,
 		Direct:       deliver.PacedSender{Sender: ch.sender, Pacer: pacer},
@@ -240,6 +250,7 @@ func newService(c *Core, ch channel) (*service, error) {
 		Merge:       ch.merge,
 		Busy:        ch.busy,
 		Shared:      c.shared(),
+		Unattended:  ch.silent || ch.nobody,
 	})
 	return s, nil
 }

@@ -144,6 +144,7 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		Chat:     terminal.NewName(),
 		Language: chat.Language,
 		Choices:  texts.Words{}.Terminal(chat.Language).Choices,
+		Answer:   texts.Words{}.Terminal(chat.Language).Answer,
 		Flush:    chat.Flush,
 		Dir:      opts.WorkDir,
 		Now:      opts.Now,
@@ -184,6 +185,7 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		guard:    s.person,
 		grace:    graceTerminal,
 		once:     chat.Once != "",
+		silent:   !chat.Ask,
 		patience: chat.patience(),
 		rights: func(context.Context, bot.Place, string) (approval.Rights, error) {
 			r := approval.Rights{Required: 1, Requester: chat.Ask}

@@ -11,6 +11,7 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/ask"
 	"github.com/zephbot/zephbot/tools/code"
 	"github.com/zephbot/zephbot/tools/delegate"
 	"github.com/zephbot/zephbot/tools/diagnostics"
@@ -43,6 +44,7 @@ func toolPackages() []toolPackage {
 		{skill.Says, (*Core).skillTools},
 		{schedule.Says, (*Core).scheduleTools},
 		{delegate.Says, (*Core).delegateTools},
+		{ask.Says, func(*Core, *kit) ([]tools.Tool, error) { return ask.New() }},
 		{overflow.Says, nil}, // the stage that keeps long outputs
 		{code.Says, nil},     // the index of code
 		{catalog.Says, nil},  // the catalog, which searches all others
