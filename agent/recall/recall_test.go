@@ -432,3 +432,29 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestCompare: texts are compared without being stored, and embedded once while the cache has them.
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	model, spaces := &words{size: 64}, knn.NewSpaces()
+	x := index(t, spaces, "m", model, func(o *recall.Options) { o.Cache = &kept{values: map[string][]byte{}} })
+	got, err := x.Compare(t.Context(), "blue bird", []string{"bird blue", "stone", "", "bird"})
+	check(t, err)
+	if len(got) != 4 || got[0] < 0.99 || got[1] != 0 || got[2] != 0 || got[3] < 0.6 || got[3] > 0.8 {
+		t.Errorf("similar by %v", got)
+	}
+	model.take()
+	if _, err := x.Compare(t.Context(), "blue bird", []string{"stone", "new"}); err != nil || !slices.Equal(model.take(), []string{"new"}) {
+		t.Errorf("embedded again: %v", err)
+	}
+	if got, err := x.Compare(t.Context(), "blue", nil); got != nil || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	if kinds, err := spaces.Kinds(t.Context(), "code"); err != nil || len(kinds) != 0 {
+		t.Errorf("stored: %v, %v", kinds, err)
+	}
+	model.refuse = func(context.Context, []string) error { return errors.New("away") }
+	if _, err := x.Compare(t.Context(), "other", []string{"words"}); err == nil {
+		t.Error("no error of the model")
+	}
+}

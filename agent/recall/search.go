@@ -63,6 +63,31 @@ func (x *Index) Search(ctx context.Context, scopes []string, text string, limit 
 	return hits[:min(limit, len(hits))], nil
 }
 
+// Compare returns how similar in meaning a text is to others, from 0 to 1, in their order. Nothing is stored but what the
+// cache keeps. The payer in ctx pays for what the cache does not have; the errors are those of spend.Embedder.
+func (x *Index) Compare(ctx context.Context, text string, others []string) ([]float32, error) {
+	if len(others) == 0 {
+		return nil, nil
+	}
+	texts := []string{cutText(text)}
+	for _, other := range others {
+		texts = append(texts, cutText(other))
+	}
+	kind, _, err := x.readKinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	vectors, err := x.current.embedTexts(ctx, texts, kind.Size)
+	if err != nil {
+		return nil, err
+	}
+	similar, of := make([]float32, len(others)), knn.Unit(vectors[0])
+	for i := range others {
+		similar[i] = max(0, knn.Dot(of, knn.Unit(vectors[i+1])))
+	}
+	return similar, nil
+}
+
 // query is a question to one kind.
 type query struct {
 	by     *embedder

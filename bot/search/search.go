@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
@@ -28,6 +30,11 @@ const (
 	mostLanes    = 20_000 // conversations of a chat that are listed: those of others are among them
 	pageEntries  = 1000   // entries of a conversation that one query looks at
 	mostEntries  = 20_000 // entries of all conversations of the chat that are looked at, the newest first
+
+	mostCompared   = 100             // messages with their answers, the newest, that are compared by meaning
+	comparedLength = 500             // characters of each message and answer that are
+	compareTime    = 5 * time.Second // after that words decide
+	leastAlike     = 0.3             // similarity of texts that have something to do with each other, with most models
 )
 
 // Store is what a search reads.
@@ -36,7 +43,7 @@ type Store interface {
 	Past(ctx context.Context, session bot.SessionKey, from, before int64) ([]journal.Entry, error)
 }
 
-// Deps are the dependencies of a Searcher. All are required.
+// Deps are the dependencies of a Searcher. All but Meaning and Log are required.
 type Deps struct {
 	Store Store
 	// Link returns the address of a message in its chat, "" = it has none.
@@ -45,6 +52,10 @@ type Deps struct {
 	Moved func(session bot.SessionKey) bool
 	Zone  func(caller string) *time.Location
 	Words texts.Words
+	// Meaning returns how similar in meaning a text is to others, from 0 to 1. The payer is in ctx. nil = there are only
+	// words; it may return nil, too.
+	Meaning func(ctx context.Context, text string, others []string) ([]float32, error)
+	Log     zerolog.Logger
 }
 
 // Searcher searches. Safe for concurrent use; it keeps nothing between calls.
@@ -89,6 +100,7 @@ type query struct {
 	turn    string // is left out: it has the words because it asks for them
 	trusted bool   // what tried to give instructions is left out
 	length  int    // of an excerpt, in characters
+	meant   string // what is looked for by its meaning, if no place has all words; "" = nothing
 }
 
 // found is a place where the words were said.
@@ -105,7 +117,7 @@ type found struct {
 type result struct {
 	list    []found // the newest first
 	all     int     // how many there are
-	partly  bool    // none has all words: those that have the most come first
+	partly  bool    // none has all words: those that have the most, or are nearest in meaning, come first
 	bounded bool    // there is more that was not looked at
 }
 
@@ -136,8 +148,33 @@ func (s *Searcher) find(ctx context.Context, in scope, q *query) (result, error)
 		}
 	}
 	r := s.choose(all, q)
+	if r.partly && q.meant != "" && s.deps.Meaning != nil {
+		s.weighMeaning(ctx, all, q)
+		r = s.choose(all, q)
+	}
 	r.bounded = bounded
 	return r, nil
+}
+
+// weighMeaning notes how near in meaning the newest places are. If that is not known, words decide.
+func (s *Searcher) weighMeaning(ctx context.Context, all []*exchange, q *query) {
+	newest := slices.DeleteFunc(slices.Clone(all), func(x *exchange) bool { return x.said == "" })
+	slices.SortFunc(newest, func(a, b *exchange) int { return cmp.Or(b.last.Compare(a.last), strings.Compare(a.said, b.said)) })
+	newest = newest[:min(len(newest), mostCompared)]
+	others := make([]string, len(newest))
+	for i, x := range newest {
+		others[i] = x.said
+	}
+	ctx, cancel := context.WithTimeout(ctx, compareTime)
+	defer cancel()
+	alike, err := s.deps.Meaning(ctx, q.meant, others)
+	if err != nil {
+		s.deps.Log.Warn().Err(err).Msg("conversations searched by words only")
+		return
+	}
+	for i := range alike {
+		newest[i].alike = alike[i]
+	}
 }
 
 // openPast returns the conversations of a scope, those with the newest turns first.
@@ -177,9 +214,26 @@ type exchange struct {
 	at      time.Time
 	speaker string
 	answer  bool
-	text    string // of the message or the answer that has the most of the terms
+	text    string // of the message or the answer that has the most of the terms; the answer, if none has any
 	message string // id of the message
 	link    func(message string) string
+
+	last  time.Time // when it ended
+	said  string    // what is compared by meaning: the message and the answer, cut; "" = it is not
+	alike float32   // how near in meaning it is to what is looked for
+}
+
+// score says how well it fits if nothing has all of the terms: by words that at least half of the terms are, or by
+// meaning.
+func (x *exchange) score(terms int) float32 {
+	words := float32(bits.OnesCount(x.found)) / float32(terms)
+	if words < 0.5 {
+		words = 0
+	}
+	if x.alike < leastAlike {
+		return words
+	}
+	return max(words, x.alike)
 }
 
 // readPage looks at the next entries of a session.
@@ -214,12 +268,16 @@ func (p *pastTalk) look(e *journal.Entry) {
 	text := saidText(e)
 	terms := matchTerms(p.query.terms, text)
 	x := p.turns[e.Turn]
-	if x == nil && terms == 0 {
+	compared := p.query.meant != "" && (x != nil || len(p.turns) < mostCompared)
+	if x == nil && terms == 0 && !compared {
 		return
 	}
 	if x == nil {
-		x = &exchange{link: p.link}
+		x = &exchange{link: p.link, last: e.At, most: -1}
 		p.turns[e.Turn] = x
+	}
+	if compared {
+		x.said = strings.TrimSpace(cutText(text) + "\n" + x.said)
 	}
 	x.found |= terms
 	if n := bits.OnesCount(terms); n > x.most {
@@ -248,18 +306,28 @@ func saidText(e *journal.Entry) string {
 	return text
 }
 
-// choose returns the places that have all terms, or, if none has, those that have at least half of them.
-func (s *Searcher) choose(all []*exchange, q *query) result {
-	least := len(q.terms)
-	whole := func(x *exchange) bool { return bits.OnesCount(x.found) >= least }
-	r := result{}
-	if !slices.ContainsFunc(all, whole) {
-		least, r.partly = (len(q.terms)+1)/2, true
+// cutText is as much of a text as is compared by meaning.
+func cutText(text string) string {
+	n := 0
+	for i := range text {
+		if n++; n > comparedLength {
+			return text[:i]
+		}
 	}
-	all = slices.DeleteFunc(all, func(x *exchange) bool { return !whole(x) })
+	return text
+}
+
+// choose returns the places that have all terms, or, if none has, those that have at least half of them or are near in
+// meaning.
+func (s *Searcher) choose(all []*exchange, q *query) result {
+	whole := func(x *exchange) bool { return bits.OnesCount(x.found) == len(q.terms) }
+	r := result{partly: !slices.ContainsFunc(all, whole)}
+	all = slices.DeleteFunc(slices.Clone(all), func(x *exchange) bool {
+		return !whole(x) && (!r.partly || x.score(len(q.terms)) == 0)
+	})
 	slices.SortFunc(all, func(a, b *exchange) int {
 		return cmp.Or(
-			cmp.Compare(bits.OnesCount(b.found), bits.OnesCount(a.found)), b.at.Compare(a.at), strings.Compare(a.text, b.text),
+			cmp.Compare(b.score(len(q.terms)), a.score(len(q.terms))), b.at.Compare(a.at), strings.Compare(a.text, b.text),
 		)
 	})
 	r.all = len(all)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
@@ -38,8 +39,9 @@ var (
 type world struct {
 	*testing.T
 	*bottest.Store
-	moved bool
-	n     int
+	moved   bool
+	meaning func(ctx context.Context, text string, others []string) ([]float32, error)
+	n       int
 }
 
 func (w *world) append(session bot.SessionKey, entries ...journal.Entry) {
@@ -75,7 +77,7 @@ func (w *world) said(session bot.SessionKey, message, answer string) {
 func (w *world) searcher() *search.Searcher {
 	return search.New(search.Deps{
 		Store: w, Link: addressOf, Moved: func(bot.SessionKey) bool { return w.moved },
-		Zone: func(string) *time.Location { return time.UTC }, Words: texts.Words{},
+		Zone: func(string) *time.Location { return time.UTC }, Words: texts.Words{}, Meaning: w.meaning, Log: zerolog.Nop(),
 	})
 }
 
@@ -272,6 +274,50 @@ func TestBounds(t *testing.T) {
 	w.said(other.SessionKey(""), "nothing", "heron new")
 	if got := w.asks(inGroup, "42", "heron new").Text; strings.Contains(got, "ago") || !strings.Contains(got, ": 2\n") {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestByMeaning: where no place has all words, the tool finds the newest places by meaning, if there is a model for it.
+func TestByMeaning(t *testing.T) {
+	t.Parallel()
+	w := &world{T: t, Store: bottest.New()}
+	w.said(private, "how much may we spend?", "Three thousand")
+	w.said(private, "who feeds the cat?", "Cy")
+	w.said(private, "the budget of others", "is secret")
+	var compared [][]string
+	var fail error
+	w.meaning = func(_ context.Context, text string, others []string) ([]float32, error) {
+		compared = append(compared, append([]string{text}, others...))
+		return []float32{0.2, 0.1, 0.9}, fail
+	}
+	origin := tools.Origin{Chat: inPrivate.ChatKey(), Caller: "telegram:42", Private: true}
+	finds := func(words string, want ...string) {
+		t.Helper()
+		r, err := w.calls(origin, words)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(r.Text, "\n")
+		for i := range lines[1:] {
+			_, lines[i+1], _ = strings.Cut(lines[i+1], ", ")
+		}
+		if diff := cmp.Diff(want, lines); diff != "" {
+			t.Errorf("%s: %s", words, diff)
+		}
+	}
+	finds("budget of", "1 of 1 places, the newest first.", "Ann: the budget of others")
+	if len(compared) != 0 {
+		t.Errorf("compared although words were found: %q", compared)
+	}
+	finds("budget limit", "No place has all of these words; 2 of 2 that are nearest.", "assistant: Three thousand", "Ann: the budget of others")
+	want := [][]string{{"budget limit", "the budget of others\nis secret", "who feeds the cat?\nCy", "how much may we spend?\nThree thousand"}}
+	if diff := cmp.Diff(want, compared); diff != "" {
+		t.Error(diff)
+	}
+	fail = context.DeadlineExceeded
+	finds("budget limit", "No place has all of these words; 1 of 1 that are nearest.", "Ann: the budget of others")
+	if got := w.asks(inPrivate, "42", "limit").Text; !strings.HasPrefix(got, "I found nothing") || len(compared) != 2 {
+		t.Errorf("a command asks no model: %q, %d times", got, len(compared))
 	}
 }
 

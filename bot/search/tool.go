@@ -58,7 +58,7 @@ func (s *Searcher) run(ctx context.Context, call *tools.Call, in args) (*tools.R
 			Suggestion: "Tell the person to ask in the private chat.",
 		}
 	}
-	q := &query{terms: parseQuery(in.Query), turn: call.Origin.Turn, trusted: true, length: toldLength}
+	q := &query{terms: parseQuery(in.Query), turn: call.Origin.Turn, trusted: true, length: toldLength, meant: in.Query}
 	r, err := s.find(ctx, scope, q)
 	if err != nil {
 		return nil, &tools.Error{
@@ -81,7 +81,7 @@ func (s *Searcher) tellModel(r *result, zone *time.Location) *tools.Result {
 	}
 	head := fmt.Sprintf("%d of %d places, the newest first.", len(r.list), r.all)
 	if r.partly {
-		head = fmt.Sprintf("No place has all of these words; %d of %d that have most of them.", len(r.list), r.all)
+		head = fmt.Sprintf("No place has all of these words; %d of %d that are nearest.", len(r.list), r.all)
 	}
 	lines := []string{head + bound}
 	for i := range r.list {

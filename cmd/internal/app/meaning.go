@@ -10,6 +10,9 @@ import (
 // memoryVectors is the collection of vectors of memories.
 const memoryVectors = "memory"
 
+// saidVectors is the collection of vectors of what was said, in which nothing is stored.
+const saidVectors = "said"
+
 // meanings ranks memories by meaning. It implements memory.Semantic. Without an index, words decide alone.
 type meanings struct{ index *recall.Index }
 
@@ -47,8 +50,20 @@ func (m *meanings) Forget(ctx context.Context, scope string) error {
 
 // openMeanings builds the index, if memories are searched by meaning and a provider computes embeddings.
 func (c *Core) openMeanings() (err error) {
-	if c.meanings != nil {
-		c.meanings.index, err = c.recall(memoryVectors)
+	if c.meanings == nil {
+		return nil
 	}
+	if c.meanings.index, err = c.recall(memoryVectors); err != nil {
+		return err
+	}
+	c.compared, err = c.recall(saidVectors)
 	return err
+}
+
+// compareSaid is search.Deps.Meaning.
+func (c *Core) compareSaid(ctx context.Context, text string, others []string) ([]float32, error) {
+	if c.compared == nil {
+		return nil, nil
+	}
+	return c.compared.Compare(ctx, text, others)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/zephbot/zephbot/agent/catalog"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/cost"
+	"github.com/zephbot/zephbot/agent/recall"
 	"github.com/zephbot/zephbot/bot/choice"
 	"github.com/zephbot/zephbot/bot/memory"
 	"github.com/zephbot/zephbot/bot/moves"
@@ -120,6 +121,7 @@ type remembering struct {
 	undo     *undo.Store       // of files that calls change; nil where nothing is stored
 	memory   *memory.Store     // between conversations; nil = off
 	searcher *search.Searcher
+	compared *recall.Index      // what was said, by meaning; nil = by words only
 	meanings *meanings          // of memories; nil = they are searched by words
 	told     func(blocks.Event) // told to people; nil = nobody; set before turns run
 	planning

@@ -24,7 +24,8 @@ func (s lateStore) Past(ctx context.Context, session bot.SessionKey, from, befor
 // searchTools builds what finds past conversations, and returns its tool.
 func (c *Core) searchTools(*kit) ([]tools.Tool, error) {
 	c.searcher = search.New(search.Deps{
-		Store: lateStore{c}, Link: telegram.MessageLink, Words: c.words(), Zone: c.zoneOf,
+		Store: lateStore{c}, Link: telegram.MessageLink, Words: c.words(), Zone: c.zoneOf, Meaning: c.compareSaid,
+		Log:   c.log.With().Str("component", "search").Logger(),
 		Moved: func(session bot.SessionKey) bool { return len(c.moves.Names(session)) > 1 },
 	})
 	list, err := c.searcher.Tools()
