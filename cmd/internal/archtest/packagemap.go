@@ -74,7 +74,7 @@ func writeLayer(b *strings.Builder, layer string, said map[string]string) {
 		if text == "" {
 			text = said[layer+"/internal/"+room]
 		}
-		writeRoom(b, "  "+room, text)
+		writeRoom(b, " "+room, text)
 		if deeper := inner[room]; len(deeper) > 0 {
 			slices.Sort(deeper)
 			writeNames(b, room+"/", deeper)
@@ -83,16 +83,16 @@ func writeLayer(b *strings.Builder, layer string, said map[string]string) {
 }
 
 func writeRoom(b *strings.Builder, room, text string) {
-	b.WriteString(strings.TrimRight(fmt.Sprintf("%-14s %s", room, text), " ") + "\n")
+	b.WriteString(strings.TrimRight(fmt.Sprintf("%-12s %s", room, text), " ") + "\n")
 }
 
 // writeNames writes a list of packages, broken at the width of the map.
 func writeNames(b *strings.Builder, head string, names []string) {
-	line := "    " + head
+	line := "  " + head
 	for _, name := range names {
 		if len(line)+1+len(name) > mapWidth+20 {
 			b.WriteString(line + "\n")
-			line = "     "
+			line = "   "
 		}
 		line += " " + name
 	}

@@ -81,17 +81,17 @@ func TestPackageMapOfATree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `POLICY         decides whether a call may run
-  netrule      decides about addresses
-TOOLS          defines what a tool is
-AGENT          runs the conversation
-  llm          defines the interface to models
-    llm/ a openai
-BOT            delivers what is said to whoever has asked for it without a …
+	want := `POLICY       decides whether a call may run
+ netrule     decides about addresses
+TOOLS        defines what a tool is
+AGENT        runs the conversation
+ llm         defines the interface to models
+  llm/ a openai
+BOT          delivers what is said to whoever has asked for it without a …
 PERSISTENCE
 CMD
-  app          builds the service
-  zephbot      program
+ app         builds the service
+ zephbot     program
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the map (-want +got):\n%s", diff)
