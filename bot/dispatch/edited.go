@@ -16,6 +16,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
@@ -363,6 +364,61 @@ func (d *Dispatcher) editedLate(ctx context.Context, t *task) bool {
 	}))
 }
 
+// Feature returns /retry. The functions of it may be called once the dispatcher that of returns exists.
+func Feature(of func() *Dispatcher) feature.Feature {
+	return feature.Feature{Name: "retry", Commands: []feature.Command{{
+		Name: "retry", Run: func(ctx context.Context, call *turn.Call) (turn.Effect, error) { return of().answerAgain(ctx, call) },
+	}}}
+}
+
+// answerAgain has the newest message of whoever asks for it answered once more, as it reads now, by a turn of its own.
+func (d *Dispatcher) answerAgain(ctx context.Context, call *turn.Call) (e turn.Effect, err error) {
+	msg, w := call.Message, d.parts.Words
+	lane, err := d.parts.Store.Lane(ctx, call.Session)
+	if err != nil {
+		return e, err
+	}
+	tail, err := d.parts.Store.Tail(ctx, call.Session, editRoom)
+	if err != nil {
+		return e, err
+	}
+	said := lastSaid(tail.Entries, func(e *journal.Entry) bool {
+		return e.Caller == msg.Caller && e.Child == "" && e.Joins == "" && !e.Scheduled && len(e.Heard) > 0
+	})
+	if said == nil {
+		return call.ReplyText(w.AgainLost(msg.Language)), nil
+	}
+	if lane.Turn == said.Turn {
+		return call.ReplyText(w.AgainAlready(msg.Language)), nil
+	}
+	next, err := d.composeVersions(ctx, msg.Place, said.Heard, nil)
+	if err != nil {
+		return e, err
+	}
+	if next == nil {
+		return call.ReplyText(w.AgainLost(msg.Language)), nil
+	}
+	arrival, err := d.arriveAgain(next, msg, call.Session, againID(againHash(said.Turn)+"-"+msg.ID))
+	if err != nil {
+		return e, err
+	}
+	e.Change.Arrive = []bot.Arrival{arrival}
+	e.Wake = []bot.SessionKey{call.Session}
+	return e, nil
+}
+
+// arriveAgain is the arrival that has a message answered once more, because of another one of the same person.
+func (d *Dispatcher) arriveAgain(next, because *bot.Message, session bot.SessionKey, id string) (bot.Arrival, error) {
+	next.ID, next.Addressed, next.At, next.Language = id, true, d.parts.Now(), because.Language
+	raw, err := bot.EncodeMessage(next)
+	if err != nil {
+		return bot.Arrival{}, poison{err}
+	}
+	return bot.Arrival{
+		Channel: d.opts.Channel, Bot: d.opts.Bot, ID: id, Source: bot.FromAgain, Session: session, Raw: raw, At: next.At,
+	}, nil
+}
+
 // pressAgain handles the button: the message is answered once more, as it reads now, by a turn of its own.
 func (d *Dispatcher) pressAgain(ctx context.Context, call *turn.Call) (e turn.Effect, err error) {
 	msg, w := call.Message, d.parts.Words
@@ -398,20 +454,11 @@ func (d *Dispatcher) pressAgain(ctx context.Context, call *turn.Call) (e turn.Ef
 	if next == nil {
 		return say(w.AgainLost(msg.Language))
 	}
-	next.ID, next.Addressed, next.At, next.Language = againID(hash), true, d.parts.Now(), msg.Language
-	raw, err := bot.EncodeMessage(next)
+	arrival, err := d.arriveAgain(next, msg, call.Session, againID(hash))
 	if err != nil {
-		return e, poison{err}
+		return e, err
 	}
-	e.Change.Arrive = []bot.Arrival{{
-		Channel: d.opts.Channel,
-		Bot:     d.opts.Bot,
-		ID:      next.ID,
-		Source:  bot.FromAgain,
-		Session: call.Session,
-		Raw:     raw,
-		At:      next.At,
-	}}
+	e.Change.Arrive = []bot.Arrival{arrival}
 	e.Change.Send = []bot.Row{toast}
 	if msg.Message != "" {
 		e.Change.Send = append(e.Change.Send, bot.Row{

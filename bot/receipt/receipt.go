@@ -101,9 +101,14 @@ type Receipts struct{ deps Deps }
 // New returns Receipts.
 func New(deps Deps) *Receipts { return &Receipts{deps: deps} }
 
-// Feature returns the button that shows what an answer took.
+// Feature returns the button that shows what an answer took, and /undo.
 func (d *Receipts) Feature() feature.Feature {
-	return feature.Feature{Name: "receipt", Buttons: []feature.Button{{Prefix: Prefix, Presser: d}}, Below: d.Buttons}
+	return feature.Feature{
+		Name:     "receipt",
+		Commands: []feature.Command{{Name: "undo", Run: d.offerUndo}},
+		Buttons:  []feature.Button{{Prefix: Prefix, Presser: d}},
+		Below:    d.Buttons,
+	}
 }
 
 // Buttons are those below the answer of a turn; none if no tool ran in it.

@@ -71,21 +71,59 @@ func inWords(r *undo.Report) texts.ReceiptChanges {
 	return c
 }
 
+// mostUndone is how many turns, the newest, /undo looks at for one that can be undone.
+const mostUndone = 20
+
+// offerUndo answers /undo: it asks whether to undo the newest answer to the person that has changed files which can be
+// put back.
+func (d *Receipts) offerUndo(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	msg, w := call.Message, d.deps.Words
+	none := func() (turn.Effect, error) { return call.ReplyText(w.UndoNone(msg.Language)), nil }
+	if d.deps.Files == nil {
+		return none()
+	}
+	tail, err := d.deps.Store.Tail(ctx, call.Session, rooms[len(rooms)-1])
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	looked := 0
+	for i := len(tail.Entries) - 1; i >= 0 && looked < mostUndone; i-- {
+		e := &tail.Entries[i]
+		if e.Kind != journal.UserEntry || e.Child != "" || e.Joins != "" || e.Caller != msg.Caller {
+			continue
+		}
+		looked++
+		t := target{call.Session.Thread(), call.Session.Person(), undo.Key(e.Turn)}
+		a, err := d.findTurn(ctx, msg.Place, t)
+		if err != nil {
+			return turn.Effect{}, err
+		}
+		if a.changes.Count(undo.Ready) > 0 {
+			return call.Reply(d.undoQuestion(msg, &a)), nil
+		}
+	}
+	return none()
+}
+
 // askToUndo asks once more before files are put back.
 func (d *Receipts) askToUndo(call *turn.Call, a *about) turn.Effect {
-	msg, w := call.Message, d.deps.Words
 	if a.changes.Count(undo.Ready) == 0 {
-		return popUp(msg, w.UndoNothing(msg.Language))
+		return popUp(call.Message, d.deps.Words.UndoNothing(call.Message.Language))
 	}
-	changes := d.describeChanges(a)
+	return showMessage(call, d.undoQuestion(call.Message, a), true)
+}
+
+// undoQuestion asks whether to put files back.
+func (d *Receipts) undoQuestion(msg *bot.Message, a *about) bot.Content {
+	w, changes := d.deps.Words, d.describeChanges(a)
 	text := w.UndoAsk(msg.Language, &changes)
 	yes, no := w.UndoButtons(msg.Language)
-	return showMessage(call, bot.Content{
+	return bot.Content{
 		Text: text, Entities: render.Inert(text), Language: msg.Language,
 		Buttons: [][]bot.Button{{
 			{Label: yes, Data: a.buttonData(pressDo), Style: "danger"}, {Label: no, Data: a.buttonData(pressBack)},
 		}},
-	}, true)
+	}
 }
 
 // undoTurn puts files back. If the process dies in between, the press is handled again: what is back already stays, the

@@ -81,7 +81,7 @@ type undoBook struct {
 	Made, Edited, Deleted string // files
 	Stays, Beyond         string // files, calls
 	Done                  string // name, time
-	Busy, Nothing         string
+	Busy, Nothing, None   string
 	More                  count
 	Why                   map[string]string
 }
@@ -258,6 +258,9 @@ func (w Words) UndoBusy(language string) string { return w.in(language).Receipts
 
 // UndoNothing says that no file could be put back.
 func (w Words) UndoNothing(language string) string { return w.in(language).Receipts.Undo.Nothing }
+
+// UndoNone says that no answer can be undone.
+func (w Words) UndoNone(language string) string { return w.in(language).Receipts.Undo.None }
 
 // Undone says who has put files back, and what has become of them.
 func (w Words) Undone(language string, c *ReceiptChanges) string {

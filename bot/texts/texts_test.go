@@ -110,6 +110,7 @@ func everything(l string) map[string][]string {
 	}, true)}
 	m["ReceiptDetails"] = []string{w.ReceiptDetails(l)}
 	yes, no := w.UndoButtons(l)
+	m["UndoNone"] = []string{w.UndoNone(l)}
 	m["UndoButton"], m["UndoButtons"], m["UndoBusy"], m["UndoNothing"] = []string{w.UndoButton(l)}, []string{yes, no}, []string{w.UndoBusy(l)}, []string{w.UndoNothing(l)}
 	for _, why := range []string{
 		undo.Changed, undo.Mixed, undo.Special, undo.Large, undo.Full, undo.Names, undo.Failed, undo.Many, undo.Slow, undo.Interrupted,

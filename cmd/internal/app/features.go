@@ -6,6 +6,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/command"
+	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/halt"
 	"github.com/zephbot/zephbot/bot/refusal"
@@ -30,6 +31,7 @@ func (s *service) listFeatures(store bot.Store, questions servers.Questions, sto
 	return feature.List{
 		conversation.Feature(),
 		status.Feature(),
+		dispatch.Feature(func() *dispatch.Dispatcher { return s.dispatcher }),
 		stops.Feature(),
 		approval.Feature(questions),
 		rulebook.Answers{Book: c.book, Chain: c.unasked, Granted: s.broker.Rules, Words: words}.Feature(),
