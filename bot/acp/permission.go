@@ -40,8 +40,13 @@ func (s *session) askPerson(ctx context.Context, row *bot.Row) {
 			case <-asking.Done():
 			}
 		})
-		choice := s.askChoice(asking, c, row.Content.Text)
-		if err := s.pressButton(context.WithoutCancel(ctx), c.press+choice, ""); err != nil {
+		choice, text := "", ""
+		if approval.IsInquiry(c.press) {
+			choice, text = s.askInquiry(asking, c)
+		} else {
+			choice = s.askChoice(asking, c, row.Content.Text)
+		}
+		if err := s.pressButton(context.WithoutCancel(ctx), c.press+choice, text); err != nil {
 			s.server.opts.Log.Error().Err(err).Msg("a decision was not stored")
 			return
 		}

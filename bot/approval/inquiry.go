@@ -21,6 +21,8 @@ const inquiryPrefix = "q1"
 const (
 	Typed  = "t" // what the person has written, to the current question
 	Filled = "f" // all answers at once: a JSON list of texts for each question
+	// Declined is the choice of who does not want to answer. It has a button.
+	Declined = "x"
 )
 
 // InquiryData is the data of a button of an inquiry.

@@ -119,7 +119,7 @@ func (d *Desk) buttons(q approval.Inquiry, so draft, asked *tools.FormQuestion) 
 		last = append(last, button(labels.Skip, skips))
 	}
 	return append(rows, append(last, bot.Button{
-		Label: labels.Cancel, Data: approval.InquiryData(q.ID, cancel), Style: "danger",
+		Label: labels.Cancel, Data: approval.InquiryData(q.ID, approval.Declined), Style: "danger",
 	}))
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/feature"
+	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools"
@@ -33,12 +34,11 @@ const (
 
 // Choices of buttons, behind the number of the question.
 const (
-	skips  = "k"
-	done   = "d"
-	today  = "0d"
-	next   = "1d"
-	week   = "w"
-	cancel = "x" // without a number: of all questions
+	skips = "k"
+	done  = "d"
+	today = "0d"
+	next  = "1d"
+	week  = "w"
 )
 
 // Store is the part of the bot's store that inquiries need.
@@ -134,7 +134,7 @@ func (d *Desk) Press(
 	}
 	w := d.deps.Words
 	switch {
-	case choice == cancel:
+	case choice == approval.Declined:
 		return d.end(q, msg, so, bot.Denied, say)
 	case (choice == approval.Typed || choice == approval.Filled) && d.deps.Messages: // there is no such button
 		return say1(say(w.UnknownQuestion(msg.Language), true)), nil
@@ -324,8 +324,8 @@ func (d *Desk) fill(
 				continue
 			}
 			one, problem := d.read(q, so, text, msg.Language)
-			if problem != "" {
-				return say1(say(problem, true)), nil
+			if problem != "" { // nobody is asked again: the model may understand it
+				one = tools.FormAnswer{Text: render.Cut(text, maxAnswer)}
 			}
 			answer = joined(answer, one)
 		}

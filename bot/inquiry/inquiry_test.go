@@ -317,14 +317,14 @@ func TestFilled(t *testing.T) {
 	t.Parallel()
 	w := setup(t, func(d *inquiry.Deps) { d.Messages = false })
 	w.ask(choice(true, "A", "B"), tools.FormQuestion{Text: "When?", Kind: tools.DateQuestion}, tools.FormQuestion{Text: "Why?", Kind: tools.TextQuestion})
-	for _, wrong := range []string{"", "[]", `[["A"],["never"],[]]`} {
+	for _, wrong := range []string{"", "[]", `{"a":1}`} {
 		if e := w.pressing("ann", approval.Filled, wrong); len(e.Change.Decide)+len(e.Change.Facts) > 0 || !e.Change.Send[0].Alert {
 			t.Errorf("%s: %+v", wrong, e.Change)
 		}
 	}
-	e := w.pressing("ann", approval.Filled, `[["a","B"],["2026-12-24"],[""]]`)
+	e := w.pressing("ann", approval.Filled, `[["a","B"],["2026-12-24","or never"],[""]]`)
 	w.apply(&e.Change)
-	if diff := cmp.Diff([]tools.FormAnswer{{Chosen: []string{"A", "B"}}, {Day: "2026-12-24"}, {}}, w.reply().Reply.Answers); diff != "" || len(e.Decided) != 1 {
+	if diff := cmp.Diff([]tools.FormAnswer{{Chosen: []string{"A", "B"}}, {Day: "2026-12-24", Text: "or never"}, {}}, w.reply().Reply.Answers); diff != "" || len(e.Decided) != 1 {
 		t.Error(diff)
 	}
 }

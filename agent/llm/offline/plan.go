@@ -56,6 +56,7 @@ var (
 	fetchRE = lazyExpression(
 		`(?i)^(?:fetch|get|download|open|visit|read)\s+(?:the\s+)?(?:page\s+|url\s+|site\s+)?(https?://\S+)$`,
 	)
+	planRE   = lazyExpression(`(?i)^(?:let(?:'|’)?s |let us |help me )?plan something\b`)
 	remindRE = lazyExpression(
 		`(?is)^remind me in\s+(an?|\d{1,4})\s*(minutes?|mins?|m|hours?|h)\b\s*(?:(?:to|that|of|about)\s+)?(.*)$`,
 	)
@@ -330,7 +331,15 @@ func memoryRule(s string) []wish {
 	return nil
 }
 
+// planned is what the model asks somebody who wants to plan something: a question of each kind.
+const planned = `{"questions":[{"question":"What shall we plan?","choices":["A trip","A party","A quiet weekend"]},` +
+	`{"question":"Which day?","date":true},` +
+	`{"question":"What do you need?","choices":["Food","Music","Tickets","Nothing"],"several":true}]}`
+
 func otherRules(s string) []wish {
+	if planRE().MatchString(s) {
+		return []wish{{tool: "ask_user", args: json.RawMessage(planned), phrase: "ask you", subject: "my questions"}}
+	}
 	if m := runRE().FindStringSubmatch(s); m != nil {
 		return []wish{runShell(commandText(m[1]))}
 	}

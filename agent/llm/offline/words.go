@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,6 +70,7 @@ var examples = [...]struct{ tool, text string }{
 	{"bash", "run date"},
 	{"fetch", "fetch https://example.org"},
 	{"schedule_deferred", "remind me in 2 minutes to stand up"},
+	{"ask_user", "plan something"},
 	{"memory_save", "remember that I like tea"},
 	{"", "long answer"},
 }
@@ -164,11 +166,39 @@ func describeResult(w wish, r *llm.ToolResult) string {
 		return titledBlock("This is what "+w.subject+" says:", w.subject+" has no text.", "", text)
 	case "memory_save":
 		return "I will remember that."
+	case "ask_user":
+		return describeAnswers(text)
 	default:
 		return titledBlock(
 			"The result of "+inlineCode(w.subject)+":", inlineCode(w.subject)+" gave no result.", "", text,
 		)
 	}
+}
+
+// describeAnswers says what somebody has answered.
+func describeAnswers(text string) string {
+	_, raw, _ := strings.Cut(text, "\n")
+	var list []struct {
+		Question, Said, Date, Until string
+		Chosen                      []string
+	}
+	if err := json.Unmarshal([]byte(raw), &list); err != nil || !strings.HasPrefix(text, "The person has answered") {
+		return "You have not answered, so there is no plan."
+	}
+	lines := []string{"This is the plan:"}
+	for _, a := range list {
+		parts := a.Chosen
+		for _, part := range []string{a.Date, a.Until, a.Said} {
+			if part != "" {
+				parts = append(parts, part)
+			}
+		}
+		if len(parts) == 0 {
+			parts = []string{"not said"}
+		}
+		lines = append(lines, "- "+a.Question+" "+strings.Join(parts, ", "))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // describeFile says what is in a file that was read, or counts it.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -377,6 +378,52 @@ on "another name": say I know why.`, "")
 			t.Fatalf("the model does not read it: %q", d.Said(s))
 		}
 		d.Say(t, s, acptest.Text("and"))
+	}
+}
+
+// TestEditorAnswers: what the model wants to know is one form where the editor shows forms, and else a dialog for each
+// question with choices. Who closes it does not answer.
+func TestEditorAnswers(t *testing.T) {
+	t.Parallel()
+	const where, when, why = `{"question":"Where?","choices":["Lisbon","Oslo"]}`, `{"question":"When?","date":true}`, `{"question":"Why?"}`
+	for name, tt := range map[string]struct {
+		questions string
+		filled    map[string]any // nil: the editor shows no forms
+		decided   []string
+		want      string
+		asked     int
+	}{
+		"a form": {
+			questions: where + `,{"question":"Who?","choices":["Ann","Ben","Cy"],"several":true},` + when,
+			filled:    map[string]any{"answer1": "Oslo", "answer2": []any{"Ann", "Cy"}, "answer3": "2030-12-24"},
+			want:      `[{"question":"Where?","chosen":["Oslo"]},{"question":"Who?","chosen":["Ann","Cy"]},{"question":"When?","date":"2030-12-24"}]`,
+		},
+		"a part of a form":    {questions: where + "," + why, filled: map[string]any{"answer2": "so"}, want: `[{"question":"Where?","skipped":true},{"question":"Why?","said":"so"}]`},
+		"dialogs":             {questions: where + "," + why + "," + where, decided: []string{"1", "2"}, asked: 2, want: `[{"question":"Where?","chosen":["Oslo"]},{"question":"Why?","skipped":true},{"question":"Where?","skipped":true}]`},
+		"a closed dialog":     {questions: where, decided: []string{""}, asked: 1, want: "The person does not want to answer."},
+		"a forged choice":     {questions: where, decided: []string{"7"}, asked: 1, want: "The person does not want to answer."},
+		"nothing to ask with": {questions: why, want: "Nobody answered in time."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := &acptest.Editor{}
+			if tt.filled != nil {
+				e.Capabilities.Elicitation = acptest.Forms()
+				e.Answer = func(*acptest.Form) map[string]any { return tt.filled }
+			}
+			decided := tt.decided
+			e.Decide = func(context.Context, acptest.Permission) string {
+				next := decided[0]
+				decided = decided[1:]
+				return next
+			}
+			d := openStudio(t, e, "on \"go\": call ask_user {\"questions\":["+tt.questions+"]}\nthen expect "+strconv.Quote(tt.want)+"\nand say Done.", "")
+			s := d.Begin(t, d.dir)
+			d.Say(t, s, acptest.Text("go"))
+			if said := d.Said(s); !strings.HasSuffix(said, "Done.") || len(d.Asked()) != tt.asked {
+				t.Errorf("said %q, asked %d times", said, len(d.Asked()))
+			}
+		})
 	}
 }
 

@@ -181,6 +181,45 @@ func TestTerminalApproval(t *testing.T) {
 	p.await("\nicanon", 1)
 }
 
+// TestTerminalAsked: what the model asks is answered with the keys of a list, or in words, and a mark stays where it was
+// set.
+func TestTerminalAsked(t *testing.T) {
+	t.Parallel()
+	p := tmux(t, []string{"NO_COLOR=1"})
+	p.await(promptHint, 1)
+	p.text("plan something")
+	p.keys("Enter")
+	p.await("What shall we plan?", 1)
+	p.await("or write your answer", 1)
+	<-time.After(time.Second) // a person reads the question before they answer it
+	p.keys("Down", "Enter")
+	p.await("→ A party", 1)
+	p.await("Which day?", 1)
+	<-time.After(time.Second)
+	p.text("never")
+	p.await("✎ never", 1)
+	p.keys("Enter")
+	p.await("I do not understand that as a day.", 1)
+	<-time.After(time.Second)
+	p.keys("Escape")
+	p.paste("2030-12-24")
+	p.await("✎ 2030-12-24", 1)
+	p.keys("Enter")
+	p.await("What do you need?", 1)
+	<-time.After(time.Second)
+	p.keys("Down", "Enter")
+	p.await("☑ Music", 1)
+	<-time.After(time.Second)
+	p.text("and balloons")
+	p.keys("Enter")
+	got := p.await("This is the plan:", 1)
+	for _, want := range []string{"What shall we plan? A party", "Which day? 2030-12-24", "What do you need? Music, and balloons"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not shown:\n%s", want, got)
+		}
+	}
+}
+
 // TestTerminalStop: Ctrl-C ends the turn and stays; the conversation goes on in the next process.
 func TestTerminalStop(t *testing.T) {
 	t.Parallel()
