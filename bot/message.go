@@ -55,7 +55,9 @@ type Message struct {
 	Name     string `json:"name,omitempty"`     // display name, chosen by its owner: untrusted
 	Called   string `json:"-"`                  // with the id, if others have the same name (turn.Verdict); "" = as Name
 	Username string `json:"username,omitempty"` // without @
-	Language string `json:"language,omitempty"` // IETF tag, as the client states
+	// IETF tag: the language that the person has chosen, or the one that their client states
+	Language string `json:"language,omitempty"`
+	Told     string `json:"-"`                  // what the client states, where the person has chosen another one
 	Title    string `json:"title,omitempty"`    // of the group: chosen by its members, untrusted
 	FromBot  bool   `json:"from_bot,omitempty"` // Caller is another bot
 	Text     string `json:"text,omitempty"`

@@ -51,6 +51,8 @@ type Deps struct {
 	Admit       func(ctx context.Context, path string, bytes int64) error
 	Documents   Documents
 	Transcriber *spend.Transcriber // nil = nothing is written down
+	// Hears reports whether a person wants recordings to be written down; nil = everybody does
+	Hears func(caller string) bool
 	// of transcriptions that failed for a moment; nil = none
 	Retry   *route.Retry
 	Accepts func() llm.Accepts // what the model takes
@@ -204,7 +206,7 @@ func (w *work) cannotRead(d *described, t turn.Trouble) {
 
 // tellPerson tells the person of a problem. What is not about the one file is told once.
 func (w *work) tellPerson(t turn.Trouble) {
-	if t.Problem == turn.FileUnseen || t.Problem == turn.FileUnheard {
+	if t.Problem == turn.FileUnseen || t.Problem == turn.FileUnheard || t.Problem == turn.FileMuted {
 		if w.said[t.Problem] {
 			return
 		}
@@ -226,6 +228,7 @@ var reasons = map[turn.FileProblem]string{
 	turn.FileLocked:      "it needs a password",
 	turn.FileBloated:     "it unpacks to more than can be read",
 	turn.FileUnheard:     "nothing is set up to write down speech",
+	turn.FileMuted:       "its sender has chosen that recordings are not written down",
 	turn.FileNoSound:     "it is no recording that can be read",
 	turn.FileNotWritten:  "what is said in it could not be written down",
 	turn.FileNoWords:     "no words were heard in it",

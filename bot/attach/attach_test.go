@@ -386,6 +386,24 @@ func TestReceive(t *testing.T) {
 			[]string{"text [transcript of a voice message of the person, 4 s]\nbuy tea", "said: I heard: “buy tea”"},
 			nil,
 		},
+		"voice of somebody who does not want that": {
+			bot.Attachment{Kind: bot.Voice, Note: "4 s"},
+			documenttest.OGG(90), func(w *world) {
+				w.deps.Transcriber = spend.NewTranscriber(&scribe{text: "never"}, spend.Cost{USD: 0.006}, nil)
+				w.deps.Hears = func(string) bool { return false }
+			},
+			[]string{"file voice message 4 s; its sender has chosen that recordings are not written down", "said: I did not listen to that: you switched it off in /settings. Please write it."},
+			nil,
+		},
+		"recording of somebody who does not want that": {
+			bot.Attachment{Kind: bot.Audio, Name: "t.mp3", MIME: "audio/mpeg"},
+			[]byte("ID3 and sounds"), func(w *world) {
+				w.deps.Transcriber = spend.NewTranscriber(&scribe{text: "never"}, spend.Cost{USD: 0.006}, nil)
+				w.deps.Hears = func(string) bool { return false }
+			},
+			[]string{`text [the person sent an audio file, stored in the working directory as "t.mp3", 14 B, "audio/mpeg"; its sender has chosen that recordings are not written down]`, "said: I did not listen to that: you switched it off in /settings. Please write it."},
+			[]string{"t.mp3"},
+		},
 		"silence": {
 			bot.Attachment{Kind: bot.Voice, Note: "4 s"},
 			documenttest.OGG(90), func(w *world) { w.deps.Transcriber = spend.NewTranscriber(&scribe{}, spend.Cost{USD: 0.006}, nil) },

@@ -31,8 +31,8 @@ func (w *work) readRecording(ctx context.Context, a *bot.Attachment) error {
 	if a.Kind == bot.Audio {
 		return w.storeDocument(ctx, a)
 	}
-	if w.deps.Transcriber == nil {
-		w.nameWithReason(a, turn.Trouble{Problem: turn.FileUnheard})
+	if problem := w.unheard(); problem != "" {
+		w.nameWithReason(a, turn.Trouble{Problem: problem})
 		return nil
 	}
 	if a.Size > maxRecording {
@@ -63,11 +63,10 @@ func (w *work) readRecording(ctx context.Context, a *bot.Attachment) error {
 // storedRecording writes down what is said in a file of the workspace, where that can be done.
 func (w *work) storedRecording(ctx context.Context, a *bot.Attachment, f *os.File, name string, size int64) error {
 	d := &described{what: a, name: name, size: size, note: a.Note}
-	problem := turn.Trouble{}
+	problem := turn.Trouble{Problem: w.unheard()}
 	text := ""
 	switch {
-	case w.deps.Transcriber == nil:
-		problem.Problem = turn.FileUnheard
+	case problem.Problem != "":
 	case size > maxRecording:
 		problem.Problem = turn.FileLong
 	default:
@@ -89,6 +88,18 @@ func (w *work) storedRecording(ctx context.Context, a *bot.Attachment, f *os.Fil
 		w.tellHeard(a, text, name)
 	}
 	return nil
+}
+
+// unheard says why nothing is written down of any recording; "" = it is.
+func (w *work) unheard() turn.FileProblem {
+	switch {
+	case w.deps.Transcriber == nil:
+		return turn.FileUnheard
+	case w.deps.Hears != nil && !w.deps.Hears(w.sent.Message.Caller):
+		return turn.FileMuted
+	default:
+		return ""
+	}
 }
 
 // retryTranscription repeats a transcription that failed for a moment, as a call of a model: a

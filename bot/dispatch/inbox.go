@@ -23,6 +23,16 @@ const (
 	Interrupt Busy = "interrupt" // it ends the turn, and is answered next
 )
 
+// busy returns what becomes of a text of a person that arrives during their turn.
+func (d *Dispatcher) busy(caller string) Busy {
+	if d.parts.Personal != nil {
+		if chosen := Busy(d.parts.Personal.Busy(caller)); chosen != "" {
+			return chosen
+		}
+	}
+	return d.opts.Busy
+}
+
 // turnInbox reads what the person of a turn says while the turn runs.
 type turnInbox struct {
 	*work
@@ -63,7 +73,7 @@ func (j *laneJournal) ReadInbox(ctx context.Context) ([]journal.Entry, bool, err
 // accept nobody tells.
 func (e *turnInbox) announced() bool {
 	d := e.d
-	if d.opts.Busy != Steer {
+	if d.busy(e.msg.Caller) != Steer {
 		return false // what changes the message of the turn cancels its run
 	}
 	d.mu.Lock()
@@ -91,7 +101,7 @@ func (e *turnInbox) readAll(ctx context.Context) (said []journal.Entry, revised 
 		e.unstored, e.look = &joining{edits: edits}, true
 		return []journal.Entry{*entry}, true, nil
 	}
-	if e.d.opts.Busy == Steer {
+	if e.d.busy(e.msg.Caller) == Steer {
 		said, err = e.steeringTexts(ctx, waiting)
 		e.look = len(said) > 0 // they may have to wait for an open call
 	}

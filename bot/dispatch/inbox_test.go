@@ -77,6 +77,37 @@ func TestBusyInterrupt(t *testing.T) {
 	})
 }
 
+// chosen is what people have chosen for themselves: Ann, that her next text ends the work.
+type chosen struct{}
+
+func (chosen) Language(_, told string) string { return told }
+
+func (chosen) Busy(caller string) string {
+	if strings.HasSuffix(caller, "ann") {
+		return string(dispatch.Interrupt)
+	}
+	return ""
+}
+
+// TestBusyChosen: what a person has chosen holds for their turns, and what the operator has set for those of others.
+func TestBusyChosen(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		var asked record
+		w.talks(changing(&asked), &chain{w: w, ran: map[string]int{}})
+		w.parts = func(parts *dispatch.Parts) { parts.Personal = chosen{} }
+		p := w.start()
+		w.accept(p, w.private("ann", "think"))
+		w.accept(p, w.private("ben", "think"))
+		pass(time.Second)
+		w.accept(p, w.private("ann", "this instead"))
+		w.accept(p, w.private("ben", "and this"))
+		pass(time.Second)
+		if got := w.texts(bot.Final); len(got) != 2 || got[0] != "I left this for your next message." {
+			t.Errorf("answers %q", got)
+		}
+	})
+}
+
 // TestBusyInterruptElsewhere: the process that accepts the text is not the one that runs the turn.
 func TestBusyInterruptElsewhere(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {

@@ -317,7 +317,7 @@ func (d *Dispatcher) classifyUpdate(raw turn.Raw, now time.Time) incoming {
 		return in
 	}
 	in.arrival.Session, in.arrival.Express = d.session(&msg), false
-	in.interrupt = class == turn.Interrupts || d.opts.Busy == Interrupt
+	in.interrupt = class == turn.Interrupts || d.busy(msg.Caller) == Interrupt
 	// what has files is stored before they are read, and what more may belong to before that comes
 	in.plain = msg.Command == "" && !msg.HasFiles() && d.awaitTime(&msg) == 0
 	return in
@@ -381,6 +381,11 @@ func (d *Dispatcher) decodeArrival(a *bot.Arrival) (msg bot.Message, err error) 
 	}()
 	if msg, err = decoder.Decode(a.Raw); err != nil && !errors.Is(err, bot.ErrForeign) {
 		err = poison{err}
+	}
+	if d.parts.Personal != nil && msg.Caller != "" {
+		if chosen := d.parts.Personal.Language(msg.Caller, msg.Language); chosen != msg.Language {
+			msg.Language, msg.Told = chosen, msg.Language
+		}
 	}
 	return msg, err
 }

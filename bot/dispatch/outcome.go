@@ -201,21 +201,46 @@ func (w *work) answered(ctx context.Context, change *bot.Change, out agent.Outco
 			Text: w.d.parts.Words.Ended(w.msg.Language, journal.ReasonEmpty, "", out.Stats, w.turn.Request),
 		}}
 	}
-	change.Send = w.finalRows(w.addButtons(contents, out.Stats))
+	change.Send = w.finalRows(w.addButtons(contents, out))
+	if err := w.addFollowing(ctx, change, out); err != nil {
+		return err
+	}
 	w.finishTurn(change, out.Entries)
 	return w.withdrawQuestions(ctx, change)
 }
 
 // addButtons puts the buttons below the last content. Where the bot is a guest, or answers in somebody's name, there
 // are none: who reads the answer there has no say in the turn.
-func (w *work) addButtons(contents []bot.Content, stats journal.Stats) []bot.Content {
+func (w *work) addButtons(contents []bot.Content, out agent.Outcome) []bot.Content {
 	if w.d.parts.Below == nil || len(contents) == 0 || w.quiet() {
 		return contents
 	}
-	contents[len(contents)-1].Buttons = w.d.parts.Below(turn.Answer{
-		Language: w.msg.Language, Session: w.lane.Session, Turn: w.turn.ID, Stats: stats,
-	})
+	contents[len(contents)-1].Buttons = w.d.parts.Below(w.answer(out))
 	return contents
+}
+
+// addFollowing adds the messages that follow the answer, where there are buttons below it.
+func (w *work) addFollowing(ctx context.Context, change *bot.Change, out agent.Outcome) error {
+	if w.d.parts.After == nil || len(change.Send) == 0 || w.quiet() {
+		return nil
+	}
+	contents, err := w.d.parts.After(ctx, w.answer(out))
+	if err != nil {
+		return err
+	}
+	for i := range contents {
+		row := w.row(bot.Final, contents[i], "after/"+w.turn.ID+"/"+strconv.Itoa(i))
+		row.ReplyTo = ""
+		change.Send = append(change.Send, row)
+	}
+	return nil
+}
+
+func (w *work) answer(out agent.Outcome) turn.Answer {
+	return turn.Answer{
+		Language: w.msg.Language, Place: w.msg.Place, Caller: w.turn.Origin.Caller, Session: w.lane.Session,
+		Turn: w.turn.ID, Stats: out.Stats, Entries: out.Entries,
+	}
 }
 
 // withdrawQuestions adds the withdrawal of the questions that people have not decided.
@@ -237,7 +262,10 @@ func (w *work) ended(ctx context.Context, change *bot.Change, out agent.Outcome)
 	}
 	// Nobody could receive it, or it would be said in the name of the owner of a business account.
 	if out.Reason != journal.ReasonGone && w.msg.Place.Business() == "" {
-		change.Send = w.finalRows(w.addButtons(w.composed(text), out.Stats))
+		change.Send = w.finalRows(w.addButtons(w.composed(text), out))
+		if err := w.addFollowing(ctx, change, out); err != nil {
+			return err
+		}
 	}
 	w.finishTurn(change, out.Entries)
 	return w.withdrawQuestions(ctx, change)

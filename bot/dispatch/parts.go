@@ -56,9 +56,18 @@ type Receiving struct {
 	Memory turn.Memory // nil = nothing is remembered between conversations
 	// Resumed is told of each message that begins a turn, with what was said before it in the conversation, as far as
 	// the turn reads it, but of no task that is due; may be nil. It must not block.
-	Resumed func(msg *bot.Message, session bot.SessionKey, before []journal.Entry)
+	Resumed  func(msg *bot.Message, session bot.SessionKey, before []journal.Entry)
+	Personal Personal // what people have chosen for themselves; nil = nothing
 	// Schedule follows the runs of scheduled tasks, whose messages nobody has sent; nil = there are none.
 	Schedule Schedule
+}
+
+// Personal is what people have chosen for themselves (bot/preference). It must not block.
+type Personal interface {
+	// Language returns the language of a person whose client tells this one.
+	Language(caller, told string) string
+	// Busy returns what becomes of a text that arrives during a turn of its sender; "" = as in Options.
+	Busy(caller string) string
 }
 
 // Buttons are those that are neither of questions nor of drafts.
@@ -67,6 +76,8 @@ type Buttons struct {
 	Pressers map[string]turn.Presser
 	// Below gives the buttons below an answer, or below what ends a turn without one; nil = none.
 	Below func(answer turn.Answer) [][]bot.Button
+	// After gives the messages that follow such an answer; nil = none do.
+	After func(ctx context.Context, answer turn.Answer) ([]bot.Content, error)
 	// Stop gives the buttons below an answer that is being written; nil = none.
 	Stop func(language, turn string) [][]bot.Button
 }

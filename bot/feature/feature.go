@@ -57,6 +57,8 @@ type Feature struct {
 	Buttons  []Button
 	// Below returns the feature's buttons below an answer.
 	Below func(answer turn.Answer) []bot.Button
+	// After returns the feature's messages that follow an answer; none = nothing follows it.
+	After func(ctx context.Context, answer turn.Answer) ([]bot.Content, error)
 	// Run works until ctx ends, while the service runs.
 	Run func(ctx context.Context) error
 	// Follow reads what other processes have stored. It is called about once a second where processes share a store.
@@ -93,6 +95,22 @@ func (l List) Below(answer turn.Answer) [][]bot.Button {
 		return nil
 	}
 	return [][]bot.Button{row}
+}
+
+// After returns the messages of all features that follow an answer.
+func (l List) After(ctx context.Context, answer turn.Answer) ([]bot.Content, error) {
+	var all []bot.Content
+	for i := range l {
+		if l[i].Off || l[i].After == nil {
+			continue
+		}
+		contents, err := l[i].After(ctx, answer)
+		if err != nil {
+			return nil, fmt.Errorf("what follows an answer: %w", err)
+		}
+		all = append(all, contents...)
+	}
+	return all, nil
 }
 
 // Runs returns what works while the service runs, by the name of the feature.

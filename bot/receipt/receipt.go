@@ -59,6 +59,8 @@ type Deps struct {
 	Rights func(ctx context.Context, place bot.Place, tool string) (approval.Rights, error)
 	// Called returns what people are called, by caller id; nil = nobody knows.
 	Called func() map[string]string
+	// Wanted returns which receipts the answers to a person have in a place; nil = a button.
+	Wanted func(place bot.Place, caller string) string
 	Words  texts.Words
 	Now    func() time.Time
 	Putting
@@ -101,26 +103,60 @@ type Receipts struct{ deps Deps }
 // New returns Receipts.
 func New(deps Deps) *Receipts { return &Receipts{deps: deps} }
 
-// Feature returns the button that shows what an answer took, and /undo.
+// Feature returns what shows what an answer took, as a button below it or a message after it, and /undo.
 func (d *Receipts) Feature() feature.Feature {
 	return feature.Feature{
 		Name:     "receipt",
 		Commands: []feature.Command{{Name: "undo", Run: d.offerUndo}},
 		Buttons:  []feature.Button{{Prefix: Prefix, Presser: d}},
 		Below:    d.Buttons,
+		After:    d.After,
+	}
+}
+
+// wanted returns which receipt an answer has.
+func (d *Receipts) wanted(a *turn.Answer) string {
+	switch {
+	case a.Stats.Ran == 0:
+		return texts.ReceiptsOff
+	case d.deps.Wanted == nil:
+		return texts.ReceiptsShort
+	default:
+		return d.deps.Wanted(a.Place, a.Caller)
 	}
 }
 
 // Buttons are those below the answer of a turn; none if no tool ran in it.
 func (d *Receipts) Buttons(a turn.Answer) []bot.Button {
-	if a.Stats.Ran == 0 {
+	if d.wanted(&a) != texts.ReceiptsShort {
 		return nil
 	}
-	data := target{a.Session.Thread(), a.Session.Person(), undo.Key(a.Turn)}.buttonData(pressShow)
+	data := targetOf(&a).buttonData(pressShow)
 	if len(data) > mostData {
 		return nil
 	}
 	return []bot.Button{{Label: d.deps.Words.ReceiptButton(a.Language), Data: data}}
+}
+
+// After is the receipt that follows an answer, where people want it always.
+func (d *Receipts) After(ctx context.Context, a turn.Answer) ([]bot.Content, error) {
+	if d.wanted(&a) != texts.ReceiptsAlways {
+		return nil, nil
+	}
+	found, err := d.findTurn(ctx, a.Place, targetOf(&a))
+	if err != nil {
+		return nil, err
+	}
+	found.entries = append(found.entries, a.Entries...)
+	content, err := d.receiptMessage(ctx, &bot.Message{Place: a.Place, Language: a.Language}, &found, false)
+	if err != nil {
+		return nil, err
+	}
+	return []bot.Content{content}, nil
+}
+
+func targetOf(a *turn.Answer) target {
+	return target{a.Session.Thread(), a.Session.Person(), undo.Key(a.Turn)}
 }
 
 // mostData is how many bytes the data of a button can have (Bot API).

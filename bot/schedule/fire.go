@@ -89,7 +89,7 @@ func (d *Scheduler) beginRun(t *task, now time.Time) (*bot.Change, error) {
 		At:      now,
 	}}}
 	words := d.deps.Words.At(t.Place)
-	change.Send = []bot.Row{d.rowFor(t, words.Scheduled(t.Owner.Language, t.Name, late), d.Heading(t.Run))}
+	change.Send = []bot.Row{d.rowFor(t, words.Scheduled(d.languageOf(t), t.Name, late), d.Heading(t.Run))}
 	return change, nil
 }
 
@@ -136,8 +136,8 @@ func (d *Scheduler) reminderContent(t *task, now time.Time) bot.Content {
 	if t.Place.Group {
 		name = t.displayed("", false).Owner
 	}
-	head, tail, shown := words.Reminder(t.Owner.Language, name, t.lateSince(now))
-	content := bot.Content{Text: head, Language: t.Owner.Language}
+	head, tail, shown := words.Reminder(d.languageOf(t), name, t.lateSince(now))
+	content := bot.Content{Text: head, Language: d.languageOf(t)}
 	if at := strings.Index(head, shown); shown != "" && at >= 0 {
 		content.Entities = append(content.Entities, render.Entity{
 			Type: "text_link", Offset: render.Length(head[:at]), Length: render.Length(shown),
@@ -159,7 +159,7 @@ func (d *Scheduler) reminderContent(t *task, now time.Time) bot.Content {
 func (d *Scheduler) rowFor(t *task, text, key string) bot.Row {
 	return bot.Row{
 		Session: t.session(), Place: t.Place, Purpose: bot.Reply, Key: key,
-		Content: bot.Content{Text: text, Entities: render.Inert(text), Language: t.Owner.Language},
+		Content: bot.Content{Text: text, Entities: render.Inert(text), Language: d.languageOf(t)},
 	}
 }
 
@@ -223,7 +223,7 @@ func (d *Scheduler) skipRun(ctx context.Context, t task, now time.Time) error {
 		t.Next = now.Add(soon)
 		return d.applyTask(ctx, &t, &bot.Change{})
 	}
-	row := d.rowFor(&t, d.deps.Words.ScheduleSkipped(t.Owner.Language, t.Name), "schedule/skip/"+t.Run)
+	row := d.rowFor(&t, d.deps.Words.ScheduleSkipped(d.languageOf(&t), t.Name), "schedule/skip/"+t.Run)
 	row.Purpose = bot.Notice
 	return d.applyTask(ctx, &t, &bot.Change{Send: []bot.Row{row}})
 }
@@ -377,8 +377,8 @@ func (d *Scheduler) countFailure(t *task, outcome string, change *bot.Change) {
 	t.Fails++
 	if t.Fails >= mostFails {
 		t.State = texts.TaskFailing
-		row := d.rowFor(t, d.deps.Words.ScheduleFailing(t.Owner.Language, t.Name, t.Fails), "schedule/failing/"+t.Run)
-		_, resume, _, _, _, _ := d.deps.Words.ScheduleButtons(t.Owner.Language)
+		row := d.rowFor(t, d.deps.Words.ScheduleFailing(d.languageOf(t), t.Name, t.Fails), "schedule/failing/"+t.Run)
+		_, resume, _, _, _, _ := d.deps.Words.ScheduleButtons(d.languageOf(t))
 		row.Content.Buttons = [][]bot.Button{{{Label: resume, Data: buttonData(pressResume, t.id(), 0)}}}
 		change.Send = append(change.Send, row)
 		return
@@ -410,4 +410,12 @@ func (d *Scheduler) nextQuotaDay(now time.Time) time.Time {
 	zone, _ := d.deps.Zones.For("")
 	year, month, day := now.In(zone).Date()
 	return time.Date(year, month, day+1, 0, 0, 0, 0, zone).Add(soon)
+}
+
+// languageOf returns the language of the owner of a task, who may have chosen one since it was made.
+func (d *Scheduler) languageOf(t *task) string {
+	if d.deps.Language == nil {
+		return t.Owner.Language
+	}
+	return d.deps.Language(t.Owner.Caller, t.Owner.Language)
 }

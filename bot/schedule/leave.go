@@ -67,9 +67,9 @@ func (d *Scheduler) toOwner(list []*task, key string) []bot.Row {
 	for i := range list {
 		names[i] = list[i].Name
 	}
-	text := d.deps.Words.ScheduleLeft(t.Owner.Language, cmp.Or(t.Title, t.Place.Chat), names)
+	text := d.deps.Words.ScheduleLeft(d.languageOf(t), cmp.Or(t.Title, t.Place.Chat), names)
 	return []bot.Row{{
 		Place: d.deps.Private(t.Owner.Person), Purpose: bot.Reply, Key: key,
-		Content: bot.Content{Text: text, Entities: render.Inert(text), Language: t.Owner.Language},
+		Content: bot.Content{Text: text, Entities: render.Inert(text), Language: d.languageOf(t)},
 	}}
 }

@@ -73,6 +73,8 @@ type Deps struct {
 	Told func(session bot.SessionKey)
 	// Mention returns the link that notifies a person of a message in a group.
 	Mention func(person string) string
+	// Language returns the language of a person whose client told this one; nil = that one.
+	Language func(caller, told string) string
 	// Current returns the key that a session has now: its group may have got a new id.
 	Current func(session bot.SessionKey) bot.SessionKey
 	Now     func() time.Time // of the store: the processes that share it agree on it

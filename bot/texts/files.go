@@ -41,7 +41,7 @@ func (w Words) FileTrouble(language string, t turn.Trouble) string {
 		return fmt.Sprintf(b.Problems[t.Problem], which, prompt.Bytes(t.Size), megabytes(t.Limit))
 	case turn.FileTooManyDots:
 		return fmt.Sprintf(b.Problems[t.Problem], which, t.Size, t.Limit)
-	case turn.FileUnseen, turn.FileUnheard:
+	case turn.FileUnseen, turn.FileUnheard, turn.FileMuted:
 		return b.Problems[t.Problem]
 	default:
 		return fmt.Sprintf(b.Problems[t.Problem], which)

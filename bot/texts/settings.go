@@ -3,52 +3,119 @@ package texts
 import (
 	"fmt"
 	"strings"
+	"time"
+)
+
+// SettingName names a setting. Those that a command shows and changes have its name.
+type SettingName string
+
+// The settings, in the order in which they are shown.
+const (
+	SettingLanguage SettingName = "language"
+	SettingClock    SettingName = "clock"
+	SettingZone     SettingName = "timezone"
+	SettingModel    SettingName = "model"
+	SettingVoice    SettingName = "voice"
+	SettingBusy     SettingName = "busy"
+	SettingReceipts SettingName = "receipts"
+)
+
+// ChosenSettings lists the settings that people choose by buttons of /settings, and not by a command.
+func ChosenSettings() []SettingName {
+	return []SettingName{SettingLanguage, SettingClock, SettingVoice, SettingBusy, SettingReceipts}
+}
+
+// Whether recordings are written down.
+const (
+	VoiceOn  = "on"
+	VoiceOff = "off"
+)
+
+// Which receipts answers have for which tools ran.
+const (
+	ReceiptsOff    = "off"
+	ReceiptsShort  = "short"  // a button below the answer
+	ReceiptsAlways = "always" // the receipt follows the answer
 )
 
 // settingsBook is what /settings says.
 type settingsBook struct {
-	Head, HeadGroup              string
-	Language                     string
-	Zone, Model                  string // name
-	Hears, Deaf                  string
-	Busy                         map[string]string // what becomes of a text during a turn, by the value of telegram.busy
-	Foot                         string
-	ModelButton, ZoneButton, Not string
+	Head, HeadGroup string
+	Self            string // the name of the language, in it
+	// Lines is a line of the list for each setting, with its value.
+	Lines             map[string]string
+	Deaf              string // recordings cannot be written down
+	FootOwn, FootEach string
+	// Asks is above the values of a setting, and Buttons labels the button that shows them.
+	Asks, Buttons map[string]string
+	// Values are what the settings can be, by SETTING_VALUE; where there is none, SETTING_auto.
+	Values       map[string]string
+	Back, Done   string
+	Not, NotHere string
 }
 
 // Settings is how the bot is set for a person or a group.
 type Settings struct {
 	Group       bool
 	Zone, Model string
-	Hears       bool   // voice messages are written down
-	Busy        string // telegram.busy
+	Heard       bool      // recordings can be written down
+	Now         time.Time // as an example of the clock
+	Values      map[SettingName]string
 }
 
-// Settings answers /settings.
+// Settings answers /settings. A group has no language, clock or voice: these are each person's own.
 func (w Words) Settings(language string, s Settings) string {
 	b := &w.in(language).Settings
-	head, hears := b.Head, b.Deaf
+	line := func(setting SettingName, value string) string { return fmt.Sprintf(b.Lines[string(setting)], value) }
+	chosen := func(setting SettingName) string {
+		return line(setting, w.SettingValue(language, setting, s.Values[setting]))
+	}
+	zone, model := line(SettingZone, named(s.Zone)), line(SettingModel, named(s.Model))
 	if s.Group {
-		head = b.HeadGroup
+		return strings.Join([]string{b.HeadGroup, zone, model, chosen(SettingReceipts), "", b.FootEach}, "\n")
 	}
-	if s.Hears {
-		hears = b.Hears
+	now, _ := w.local(s.Now)
+	voice := b.Deaf
+	if s.Heard {
+		voice = chosen(SettingVoice)
 	}
-	lines := []string{head, b.Language, fmt.Sprintf(b.Zone, named(s.Zone)), fmt.Sprintf(b.Model, named(s.Model)), hears}
-	if busy := b.Busy[s.Busy]; busy != "" {
-		lines = append(lines, busy)
-	}
-	return strings.Join(append(lines, "", b.Foot), "\n")
+	return strings.Join([]string{
+		b.Head, chosen(SettingLanguage), line(SettingClock, w.hour(language, now)), zone, model, voice,
+		chosen(SettingBusy), chosen(SettingReceipts), "", b.FootOwn,
+	}, "\n")
 }
 
-// SettingButton labels the button that gives a command which changes a setting.
-func (w Words) SettingButton(language, command string) string {
-	b := &w.in(language).Settings
-	if command == "model" {
-		return b.ModelButton
-	}
-	return b.ZoneButton
+// SettingButton labels the button of a setting.
+func (w Words) SettingButton(language string, setting SettingName) string {
+	return w.in(language).Settings.Buttons[string(setting)]
 }
 
-// SettingNot says that somebody cannot change a setting here.
-func (w Words) SettingNot(language string) string { return w.in(language).Settings.Not }
+// SettingAsks is above the values that a setting can have.
+func (w Words) SettingAsks(language string, setting SettingName) string {
+	return w.in(language).Settings.Asks[string(setting)]
+}
+
+// SettingValue says one value of a setting.
+func (w Words) SettingValue(language string, setting SettingName, value string) string {
+	if setting == SettingLanguage && value != "" {
+		return in(value).Settings.Self
+	}
+	if value == "" {
+		value = "auto"
+	}
+	return w.in(language).Settings.Values[string(setting)+"_"+value]
+}
+
+// SettingBack labels the button that shows all settings again.
+func (w Words) SettingBack(language string) string { return w.in(language).Settings.Back }
+
+// SettingDone says that a choice is stored.
+func (w Words) SettingDone(language string) string { return w.in(language).Settings.Done }
+
+// SettingNot says that somebody cannot change a setting here; in a group, who can.
+func (w Words) SettingNot(language string, group bool) string {
+	if group {
+		return w.in(language).Settings.NotHere
+	}
+	return w.in(language).Settings.Not
+}

@@ -26,8 +26,9 @@ type Words struct {
 	// ZoneAt returns the zone that the readers of a place have set; nil = none, and a nil func knows none. It must not
 	// block.
 	ZoneAt func(place bot.Place) *time.Location
-	// Clock is how the readers read times of day.
-	Clock Clock
+	// Clock is how the readers read times of day, and ClockAt how those of a place do; nil = as their language says.
+	Clock   Clock
+	ClockAt func(place bot.Place) Clock
 	// Owner: the readers run this service themselves, at a terminal or in an editor; they are not sent to an operator.
 	Owner bool
 	// Patience is how long a model may be unavailable before a turn is given up; 0 = 10 minutes. Only an owner is told.
@@ -42,6 +43,9 @@ func (w Words) At(place bot.Place) Words {
 		if zone := w.ZoneAt(place); zone != nil {
 			w.Zone = zone
 		}
+	}
+	if w.ClockAt != nil {
+		w.Clock = w.ClockAt(place)
 	}
 	return w
 }

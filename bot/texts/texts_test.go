@@ -89,13 +89,28 @@ func everything(l string) map[string][]string {
 		"UnknownQuestion": {w.UnknownQuestion(l)}, "NoQuestion": {w.NoQuestion(l)}, "OneQuestion": {w.OneQuestion(l, "akun")}, "WhichQuestion": {w.WhichQuestion(l, []string{"akun", "bero"})},
 		"Noted": {w.Noted(l, 0), w.Noted(l, 2)}, "Names": w.Names(), "Named": {texts.Named("Ann")}, "Languages": w.Languages(),
 	}
-	for _, busy := range []string{"queue", "steer", "interrupt"} {
-		m["Settings"] = append(m["Settings"], w.Settings(l, texts.Settings{Zone: "UTC", Model: "gpt", Busy: busy, Group: busy == "steer", Hears: busy == "queue"}))
+	for _, group := range []bool{false, true} {
+		m["Settings"] = append(m["Settings"], w.Settings(l, texts.Settings{Zone: "UTC", Model: "gpt", Group: group, Heard: true, Now: at, Values: map[texts.SettingName]string{
+			texts.SettingVoice: texts.VoiceOff, texts.SettingBusy: "steer", texts.SettingReceipts: texts.ReceiptsOff,
+		}}), w.Settings(l, texts.Settings{Zone: "UTC", Model: "gpt", Group: group, Values: map[texts.SettingName]string{texts.SettingBusy: "queue", texts.SettingReceipts: texts.ReceiptsShort}}))
+		m["SettingNot"] = append(m["SettingNot"], w.SettingNot(l, group))
 	}
-	m["SettingButton"], m["SettingNot"] = []string{w.SettingButton(l, "timezone"), w.SettingButton(l, "settings")}, []string{w.SettingNot(l)}
+	for setting, values := range map[texts.SettingName][]string{
+		texts.SettingLanguage: {""}, texts.SettingClock: {"", "12", "24"}, texts.SettingVoice: {"on", "off"}, texts.SettingBusy: {"queue", "steer", "interrupt"},
+		texts.SettingReceipts: {"off", "short", "always"},
+	} {
+		m["SettingAsks"] = append(m["SettingAsks"], w.SettingAsks(l, setting))
+		for _, value := range values {
+			m["SettingValue"] = append(m["SettingValue"], w.SettingValue(l, setting, value))
+		}
+	}
+	for _, setting := range append(texts.ChosenSettings(), texts.SettingZone, texts.SettingModel) {
+		m["SettingButton"] = append(m["SettingButton"], w.SettingButton(l, setting))
+	}
+	m["SettingBack"], m["SettingDone"] = []string{w.SettingBack(l)}, []string{w.SettingDone(l)}
 	for _, problem := range []turn.FileProblem{
 		turn.FileTooLarge, turn.FileGone, turn.FileAway, turn.FileNoRoom, turn.FileUnseen, turn.FileNoPicture, turn.FileTooManyDots, turn.FileDamaged, turn.FileLocked,
-		turn.FileBloated, turn.FileUnheard, turn.FileNoSound, turn.FileNotWritten, turn.FileNoWords,
+		turn.FileBloated, turn.FileUnheard, turn.FileMuted, turn.FileNoSound, turn.FileNotWritten, turn.FileNoWords,
 		turn.FileLong, turn.FileUnread, turn.FileNoText,
 	} {
 		for _, kind := range []string{bot.Photo, bot.Document, bot.Voice, bot.Audio, bot.Video, bot.VideoNote, bot.Animation, "new kind"} {

@@ -91,6 +91,7 @@ const (
 	FileLocked      FileProblem = "locked"      // a document with a password
 	FileBloated     FileProblem = "bloated"     // a document that unpacks to more than is read
 	FileUnheard     FileProblem = "unheard"     // nothing is set up that writes down speech
+	FileMuted       FileProblem = "muted"       // its sender does not want recordings to be written down
 	FileNoSound     FileProblem = "no_sound"    // it is no recording
 	FileNotWritten  FileProblem = "not_written" // what is said in it could not be written down
 	FileNoWords     FileProblem = "no_words"    // nothing is said in it

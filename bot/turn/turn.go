@@ -235,9 +235,12 @@ type Presser interface {
 // Answer is an answer that is about to be sent.
 type Answer struct {
 	Language string
+	Place    bot.Place
+	Caller   string // whose turn it was
 	Session  bot.SessionKey
 	Turn     string
 	Stats    journal.Stats
+	Entries  []journal.Entry // of the turn, that are stored together with the answer
 }
 
 // Progress shows a running turn to the person who waits for it.

@@ -50,6 +50,7 @@ func (c *Core) attachments(ch channel) (turn.Attachments, error) {
 		Documents:   document.NewReader(documentReader()),
 		Accepts:     func() llm.Accepts { return llm.AcceptsOf(c.provider) },
 		Transcriber: scribe,
+		Hears:       c.own.Hears,
 		Retry:       retry,
 	}), nil
 }

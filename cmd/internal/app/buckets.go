@@ -17,6 +17,7 @@ import (
 	"github.com/zephbot/zephbot/bot/moves"
 	"github.com/zephbot/zephbot/bot/news"
 	"github.com/zephbot/zephbot/bot/operator"
+	"github.com/zephbot/zephbot/bot/preference"
 	"github.com/zephbot/zephbot/bot/privacy"
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/recap"
@@ -49,6 +50,7 @@ func Buckets() []bot.BucketRule {
 		moves.Buckets(),
 		news.Buckets(),
 		operator.Buckets(),
+		preference.Buckets(),
 		privacy.Buckets(),
 		quota.Buckets(),
 		recap.Buckets(),

@@ -116,7 +116,7 @@ func (c *Core) zone() *time.Location {
 
 // words returns the sentences for people.
 func (c *Core) words() texts.Words {
-	return texts.Words{Zone: c.zone(), Language: c.cfg.Telegram.Language, ZoneAt: c.zoneAt}
+	return texts.Words{Zone: c.zone(), Language: c.cfg.Telegram.Language, ZoneAt: c.zoneAt, ClockAt: c.clockAt}
 }
 
 // OpenCore opens the stores and builds what needs them. The caller must close it.

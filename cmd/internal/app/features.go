@@ -39,7 +39,7 @@ func (s *service) listFeatures(store bot.Store, questions servers.Questions, sto
 		{Name: "moves", Follow: s.moves.Follow},
 		ch.people.Feature(words, ch.follow),
 		c.choices.Feature(),
-		s.settings(words),
+		s.settings(),
 		{
 			Name:   "what model servers take",
 			Run:    func(ctx context.Context) error { return c.models.Learnt.Run(ctx, s.tellAside) },

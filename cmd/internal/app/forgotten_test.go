@@ -78,6 +78,10 @@ func (w *world) lives() {
 	w.hears(heron, "Kept")
 	w.toHeron(-2001, "@zephbot in the group "+canary, "Heard in the group")
 	w.toHeron(heron, "/timezone Europe/Berlin", "Berlin")
+	w.toHeron(heron, "/settings", "Your settings")
+	w.asks("Your settings", "Language")
+	w.asks("In which language", "Deutsch")
+	w.hears(heron, "Deine Einstellungen")
 	w.fake.Say(heron, heron, telegramtest.Message{Text: "run it " + canary})
 	w.asks("echo", "") // stays open
 }
@@ -160,6 +164,9 @@ func (w *world) exported() {
 			w.t.Fatal(err)
 		}
 		names = append(names, f.Name)
+		if f.Name == "settings.jsonl" && !strings.Contains(string(raw), `4242424242/language`) {
+			w.t.Errorf("the export lacks what was chosen in /settings:\n%s", raw)
+		}
 		if strings.Contains(string(raw), w.fake.Token()) {
 			w.t.Errorf("%s has a credential", f.Name)
 		}

@@ -10,8 +10,10 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/news"
+	"github.com/zephbot/zephbot/bot/preference"
 	"github.com/zephbot/zephbot/bot/schedule"
 	"github.com/zephbot/zephbot/bot/telegram"
+	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/zone"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/policy/act"
@@ -22,17 +24,30 @@ import (
 
 // planning is what happens at set times, by whose clock.
 type planning struct {
-	zones *zone.Zones         // of people; nil where nothing is stored
-	plan  *schedule.Scheduler // nil where nothing is scheduled; set before anything runs
+	zones *zone.Zones             // of people; nil where nothing is stored
+	own   *preference.Preferences // what people have chosen; nil like zones
+	plan  *schedule.Scheduler     // nil where nothing is scheduled; set before anything runs
 }
 
-// openZones reads the time zones that people have set.
+// openZones reads the time zones that people have set, and what else they have chosen for themselves.
 func (c *Core) openZones(ctx context.Context) error {
+	c.own = preference.New(preference.Deps{Store: c.stores.Bot, Words: c.words(), Now: c.now})
+	if err := c.own.Follow(ctx); err != nil {
+		return fmt.Errorf("read what people have chosen: %w", err)
+	}
 	c.zones = zone.New(zone.Deps{Store: c.stores.Bot, Words: c.words(), Now: c.now, Default: c.zone()})
 	if err := c.zones.Follow(ctx); err != nil {
 		return fmt.Errorf("read the time zones of people: %w", err)
 	}
 	return nil
+}
+
+// clockAt returns the clock of the readers of a place.
+func (c *Core) clockAt(place bot.Place) texts.Clock {
+	if c.own == nil {
+		return texts.ClockAuto
+	}
+	return c.own.Clock(place)
 }
 
 // zoneAt returns the zone that the readers of a place have set; nil = none.
@@ -159,11 +174,12 @@ func (s *service) openPlan(store bot.Store) {
 		Tell: func(session bot.SessionKey, id, text string) bot.Fact {
 			return news.Told(session, c.storeNow(), id, text)
 		},
-		Told:    c.news.Note,
-		Mention: telegram.PersonLink,
-		Current: c.moves.Current,
-		Now:     c.storeNow,
-		Log:     c.log.With().Str("component", "schedule").Logger(),
+		Told:     c.news.Note,
+		Language: c.own.Language,
+		Mention:  telegram.PersonLink,
+		Current:  c.moves.Current,
+		Now:      c.storeNow,
+		Log:      c.log.With().Str("component", "schedule").Logger(),
 	}, schedule.Options{
 		MaxTasks: c.cfg.Scheduler.MaxTasks,
 		Tick:     time.Duration(c.cfg.Scheduler.TickSecs) * time.Second,

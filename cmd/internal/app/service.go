@@ -24,6 +24,7 @@ import (
 	"github.com/zephbot/zephbot/bot/halt"
 	"github.com/zephbot/zephbot/bot/inquiry"
 	"github.com/zephbot/zephbot/bot/operator"
+	"github.com/zephbot/zephbot/bot/preference"
 	"github.com/zephbot/zephbot/bot/privacy"
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/recap"
@@ -218,14 +219,16 @@ func newService(c *Core, ch channel) (*service, error) {
 		Commands:     s.commands,
 		Approvals:    questions,
 		Explanations: decided,
-		Buttons:      dispatch.Buttons{Pressers: s.features.Pressers(), Below: s.features.Below, Stop: stops.Buttons},
-		Outbox:       offered,
-		Direct:       deliver.PacedSender{Sender: ch.sender, Pacer: pacer},
-		Operators:    ch.operators,
-		Progress:     c.progress(ch, pacer),
-		Words:        words,
-		Log:          c.log.With().Str("component", "dispatcher").Logger(),
-		Now:          c.now,
+		Buttons: dispatch.Buttons{
+			Pressers: s.features.Pressers(), Below: s.features.Below, After: s.features.After, Stop: stops.Buttons,
+		},
+		Outbox:    offered,
+		Direct:    deliver.PacedSender{Sender: ch.sender, Pacer: pacer},
+		Operators: ch.operators,
+		Progress:  c.progress(ch, pacer),
+		Words:     words,
+		Log:       c.log.With().Str("component", "dispatcher").Logger(),
+		Now:       c.now,
 		Receiving: dispatch.Receiving{
 			Workspace:   c.dirs().ID,
 			Attachments: files,
@@ -235,6 +238,7 @@ func newService(c *Core, ch channel) (*service, error) {
 			Memory:      c.recalls(),
 			Resumed:     s.recap.Resumed,
 			Schedule:    s.scheduled(),
+			Personal:    c.own,
 		},
 		Observers: dispatch.Observers{Observe: s.observe, Trace: c.turnTrace()},
 		News:      c.news.Read,
@@ -292,12 +296,12 @@ func (c *Core) progress(ch channel, pacer bot.Pacer) func(turn.Watched) turn.Pro
 }
 
 // settings returns /settings.
-func (s *service) settings(words texts.Words) feature.Feature {
+func (s *service) settings() feature.Feature {
 	c := s.core
 	scribe, _ := c.models.Transcriber() // a mistake in its settings was reported at the start
-	return command.Settings{
-		Words: words,
-		Model: c.modelLineOf,
+	return preference.Settings{
+		Preferences: c.own,
+		Model:       c.modelLineOf,
 		Zone: func(msg *bot.Message) string {
 			caller := msg.Caller
 			if msg.Place.Group { // it has that of the bot
@@ -306,9 +310,9 @@ func (s *service) settings(words texts.Words) feature.Feature {
 			_, name := c.zones.For(caller)
 			return name
 		},
-		Chooses: c.choices.Several,
-		Hears:   scribe != nil,
-		Busy:    string(s.ch.busy),
+		Several: c.choices.Several,
+		Heard:   scribe != nil,
+		Default: string(cmp.Or(s.ch.busy, dispatch.Queue)),
 		Run: func(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 			return s.commands.Run(ctx, call)
 		},

@@ -1,0 +1,21 @@
+package preference
+
+import "github.com/zephbot/zephbot/bot"
+
+// Buckets says what the facts of this package are and whose.
+func Buckets() []bot.BucketRule {
+	return []bot.BucketRule{
+		{
+			Bucket: bucket,
+			About: "what a person has chosen in `/settings`: language, clock, voice messages, what happens to messages " +
+				"during work, receipts; and whether a group has receipts",
+			Found:    "key begins with `CHANNEL:ID/`; a group's: with the chat",
+			Revision: revisions,
+		},
+		{
+			Bucket: revisions,
+			About:  "that settings have changed",
+			Found:  "no person",
+		},
+	}
+}

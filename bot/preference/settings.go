@@ -1,0 +1,195 @@
+package preference
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/feature"
+	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+// Prefix begins the data of the buttons of /settings: PREFIX:SETTING shows a setting, PREFIX:SETTING:VALUE chooses,
+// and PREFIX: goes back. Commands are settings too: model, timezone.
+const Prefix = "st"
+
+// Settings answers /settings: how the bot is set for a person or a group, with a button for what they may change.
+type Settings struct {
+	*Preferences
+	Model func(session bot.SessionKey) string
+	// Zone returns the name of the time zone of the readers of a place.
+	Zone func(msg *bot.Message) string
+	// Several reports whether there are models to choose from.
+	Several func() bool
+	Heard   bool   // something is set up that writes down speech
+	Default string // what becomes of a text that arrives during a turn, where nothing is chosen: telegram.busy
+	// Run carries out the command in call.Message.Command.
+	Run func(ctx context.Context, call *turn.Call) (turn.Effect, error)
+}
+
+// Feature returns /settings.
+func (s Settings) Feature() feature.Feature {
+	return feature.Feature{
+		Name:     "settings",
+		Commands: []feature.Command{{Name: "settings", Shows: true, Run: s.Command}},
+		Buttons:  []feature.Button{{Prefix: Prefix, Presser: s}},
+		Follow:   s.Follow,
+		Moved:    s.Forget,
+	}
+}
+
+// changeable lists what the caller may change here. In a group it is what all share, for admins: its model and its
+// receipts. What is somebody's own is changed in private; a group has the time zone of the bot.
+func (s Settings) changeable(call *turn.Call) []texts.SettingName {
+	group := call.Message.Place.Group
+	var list []texts.SettingName
+	if !group {
+		list = append(list, texts.SettingLanguage, texts.SettingClock, texts.SettingZone)
+	}
+	if s.Several() && (call.Admin || !group) {
+		list = append(list, texts.SettingModel)
+	}
+	if !group && s.Heard {
+		list = append(list, texts.SettingVoice)
+	}
+	if !group {
+		list = append(list, texts.SettingBusy)
+	}
+	if call.Admin || !group {
+		list = append(list, texts.SettingReceipts)
+	}
+	return list
+}
+
+// standardOf returns what a setting is where nothing is chosen.
+func (s Settings) standardOf(setting texts.SettingName) string {
+	if setting == texts.SettingBusy {
+		return s.Default
+	}
+	return s.valuesOf(setting)[0]
+}
+
+// valueOf returns what a setting is for a person, or for the group.
+func (s Settings) valueOf(msg *bot.Message, setting texts.SettingName) string {
+	if value := s.of(ownerOf(msg.Place, msg.Caller, setting), setting); value != "" {
+		return value
+	}
+	return s.standardOf(setting)
+}
+
+// Command answers /settings.
+func (s Settings) Command(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	if err := s.Follow(ctx); err != nil { // another process may have stored something a moment ago
+		return turn.Effect{}, err
+	}
+	return call.Reply(s.settingsCard(call, nil)), nil
+}
+
+// settingsCard shows all settings, with a button for each that the caller may change. just is what is being chosen: it
+// is stored together with the card.
+func (s Settings) settingsCard(call *turn.Call, just map[texts.SettingName]string) bot.Content {
+	msg, w := call.Message, s.deps.Words.At(call.Message.Place)
+	if clock, ok := just[texts.SettingClock]; ok {
+		w.Clock = texts.Clock(clock)
+	}
+	shown := texts.Settings{
+		Group: msg.Place.Group, Zone: s.Zone(msg), Model: s.Model(call.Session), Heard: s.Heard, Now: s.deps.Now(),
+		Values: map[texts.SettingName]string{},
+	}
+	for _, setting := range texts.ChosenSettings() {
+		shown.Values[setting] = s.valueOf(msg, setting)
+		if value, ok := just[setting]; ok {
+			shown.Values[setting] = value
+		}
+	}
+	content := bot.Content{Language: msg.Language, Text: w.Settings(msg.Language, shown)}
+	content.Entities = render.Inert(content.Text)
+	for _, setting := range s.changeable(call) {
+		button := bot.Button{Label: w.SettingButton(msg.Language, setting), Data: Prefix + ":" + string(setting)}
+		if last := len(content.Buttons) - 1; last >= 0 && len(content.Buttons[last]) < 2 {
+			content.Buttons[last] = append(content.Buttons[last], button)
+		} else {
+			content.Buttons = append(content.Buttons, []bot.Button{button})
+		}
+	}
+	return content
+}
+
+// valueCard shows what one setting can be, with a button for each value.
+func (s Settings) valueCard(call *turn.Call, setting texts.SettingName) bot.Content {
+	msg, w := call.Message, s.deps.Words.At(call.Message.Place)
+	now := s.valueOf(msg, setting)
+	content := bot.Content{Language: msg.Language, Text: w.SettingAsks(msg.Language, setting)}
+	content.Entities = render.Inert(content.Text)
+	for _, value := range s.valuesOf(setting) {
+		button := bot.Button{
+			Label: w.SettingValue(msg.Language, setting, value), Data: Prefix + ":" + string(setting) + ":" + value,
+		}
+		if value == now {
+			button.Label = "✓ " + button.Label
+		}
+		content.Buttons = append(content.Buttons, []bot.Button{button})
+	}
+	content.Buttons = append(content.Buttons, []bot.Button{{Label: w.SettingBack(msg.Language), Data: Prefix + ":"}})
+	return content
+}
+
+// Press implements turn.Presser. Who may not change a setting is told whose it is.
+func (s Settings) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	msg := call.Message
+	toast := bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query}
+	name, value, chooses := strings.Cut(strings.TrimPrefix(msg.Data, Prefix+":"), ":")
+	setting := texts.SettingName(name)
+	may := slices.Contains(s.changeable(call), setting)
+	switch {
+	case name != "" && (!may || msg.Caller == "" || chooses && !slices.Contains(s.valuesOf(setting), value)):
+		toast.Alert, toast.Content.Text = true, s.deps.Words.SettingNot(msg.Language, msg.Place.Group)
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{toast}}}, nil
+	case setting == texts.SettingModel, setting == texts.SettingZone:
+		return s.runCommand(ctx, call, name, toast)
+	case name != "" && !chooses:
+		return showCard(call, toast, s.valueCard(call, setting)), nil
+	case name == "":
+		return showCard(call, toast, s.settingsCard(call, nil)), nil
+	}
+	e := s.storeChoice(ownerOf(msg.Place, msg.Caller, setting), setting, value, s.standardOf(setting))
+	shown := *msg
+	if setting == texts.SettingLanguage {
+		shown.Language = cmp.Or(value, msg.Told, msg.Language)
+	}
+	given := *call
+	given.Message = &shown
+	toast.Content.Text = s.deps.Words.SettingDone(shown.Language)
+	card := s.settingsCard(&given, map[texts.SettingName]string{setting: value})
+	e.Change.Send = showCard(&given, toast, card).Change.Send
+	return e, nil
+}
+
+// runCommand gives the command that shows and changes a setting.
+func (s Settings) runCommand(
+	ctx context.Context, call *turn.Call, command string, toast bot.Row,
+) (turn.Effect, error) {
+	msg := *call.Message
+	msg.Command, msg.Args = command, ""
+	given := *call
+	given.Message = &msg
+	e, err := s.Run(ctx, &given)
+	e.Change.Send = append([]bot.Row{toast}, e.Change.Send...)
+	return e, err
+}
+
+// showCard puts a card in place of the one whose button was pressed.
+func showCard(call *turn.Call, toast bot.Row, content bot.Content) turn.Effect {
+	msg := call.Message
+	row := bot.Row{Session: call.Session, Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: content}
+	if msg.Message == "" {
+		row.Purpose = bot.Reply
+	}
+	return turn.Effect{Change: bot.Change{Send: []bot.Row{toast, row}}}
+}
+
+var _ turn.Presser = Settings{}
