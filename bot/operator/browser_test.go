@@ -83,7 +83,7 @@ func TestBrowser(t *testing.T) {
 	b.Until(`document.querySelectorAll("#content tbody tr").length === 1 && document.querySelector("#content").textContent.includes("is not allowed [redacted]")`)
 	b.Shot("8-audit")
 	b.panel("costs")
-	b.Until(`document.querySelectorAll("#content .chart .column").length === 30 && document.querySelector("#content").textContent.includes("Ann (telegram:42)")`)
+	b.Until(`document.querySelectorAll("#content .chart .column").length === 30 && document.querySelector("#content [title=\"telegram:42\"]")?.textContent === "Ann"`)
 	b.Shot("9-costs")
 	b.roleEnds(code)
 }
