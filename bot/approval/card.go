@@ -178,7 +178,8 @@ func frameCode(head, code, foot, hint string) bot.Content {
 
 // framedWith is framed with what was printed below the code, if anything was, under a label of ours.
 func framedWith(head, code, label, printed, foot, hint string) bot.Content {
-	content := bot.Content{Text: head, Entities: render.Inert(head)}
+	var content bot.Content
+	content.Text, content.Entities = render.Marked(head)
 	add := func(text string) (offset int) {
 		content.Text += "\n" + text
 		return render.Length(content.Text) - render.Length(text)

@@ -129,7 +129,7 @@ func TestAttackCardLinks(t *testing.T) {
 			inert[i] = true
 		}
 	}
-	for _, word := range []string{"evil.com:run", "t.me/evil", "@ben", "/approve at", "https://evil.example", "+49 30 1234567", "#now"} {
+	for _, word := range []string{"evil.com:run", "t.me/evil", "@ben", "/approve", "https://evil.example", "+49 30 1234567", "#now"} {
 		at := render.Length(content.Text[:strings.Index(content.Text, word)])
 		for i := range len(word) {
 			if !inert[at+i] {

@@ -36,21 +36,88 @@ func withoutMoments(line string) string {
 	return string(masked)
 }
 
+// mostApart is how many parts of a text are formatted one by one: a message has at most 100 entities (Bot API), and what is
+// beyond them would become a link again.
+const mostApart = 40
+
 // Inert prevents Telegram from turning parts of a plain text into links, mentions, hashtags or commands: it formats
-// what could become one as code, from the first to the last on each line. The entities are in the order of the text.
+// what could become one as code, without the signs of the sentence around it. In a text with many of them, it does so
+// from the first to the last on each line. The entities are in the order of the text.
 func Inert(text string) []Entity {
-	var list []Entity
+	var apart, whole []Entity
 	offset := 0
 	for line := range strings.SplitSeq(text, "\n") {
-		if found := clickable.FindAllStringIndex(withoutMoments(line), -1); found != nil {
-			from, to := found[0][0], found[len(found)-1][1]
-			list = append(list, Entity{
-				Type: "code", Offset: offset + Length(line[:from]), Length: Length(line[from:to]),
-			})
+		found := clickable.FindAllStringIndex(withoutMoments(line), -1)
+		for i := range found {
+			found[i] = withoutSigns(line, found[i])
+			apart = append(apart, codeAt(line, offset, found[i][0], found[i][1]))
+		}
+		if found != nil {
+			whole = append(whole, codeAt(line, offset, found[0][0], found[len(found)-1][1]))
 		}
 		offset += Length(line) + 1
 	}
-	return list
+	if len(apart) > mostApart {
+		return whole
+	}
+	return apart
+}
+
+// codeAt formats a part of a line as code; offset is that of the line.
+func codeAt(line string, offset, from, to int) Entity {
+	return Entity{Type: "code", Offset: offset + Length(line[:from]), Length: Length(line[from:to])}
+}
+
+// Signs of a sentence that stand before and behind a word of it.
+const (
+	signsBefore = " ([{\"'«„“‚‘¿¡"
+	signsBehind = " .,;:!?…\"'»“”’"
+)
+
+// withoutSigns returns where a word begins and ends without the signs of the sentence around it. A bracket that was opened
+// within the word is a part of it.
+func withoutSigns(line string, at []int) []int {
+	word := strings.TrimLeft(line[at[0]:at[1]], signsBefore)
+	from := at[1] - len(word)
+	for {
+		short := strings.TrimRight(word, signsBehind)
+		for _, pair := range []string{"()", "[]", "{}"} {
+			if strings.HasSuffix(short, pair[1:]) && strings.Count(short, pair[1:]) > strings.Count(short, pair[:1]) {
+				short = short[:len(short)-1]
+			}
+		}
+		if short == word || short == "" {
+			return []int{from, from + len(word)}
+		}
+		word = short
+	}
+}
+
+// codeMark surrounds what Marked formats as code. No text that people are shown contains it: what cannot be seen is shown by
+// signs (bot/visible).
+const codeMark = "\x00"
+
+// Code marks a word of a sentence as code, for Marked.
+func Code(word string) string { return codeMark + strings.ReplaceAll(word, codeMark, "") + codeMark }
+
+// Marked formats what Code has marked, and makes the rest inert. The entities are in the order of the text.
+func Marked(text string) (string, []Entity) {
+	var b strings.Builder
+	var list []Entity
+	offset := 0
+	for i, part := range strings.Split(text, codeMark) {
+		found := Inert(part)
+		if i%2 == 1 {
+			found = []Entity{{Type: "code", Length: Length(part)}}
+		}
+		for _, e := range found {
+			e.Offset += offset
+			list = append(list, e)
+		}
+		b.WriteString(part)
+		offset += Length(part)
+	}
+	return b.String(), list
 }
 
 // Quoted formats what a text quotes in backticks as code, without the backticks, and makes the rest inert. A line whose

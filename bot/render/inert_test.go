@@ -16,12 +16,15 @@ func TestInert(t *testing.T) {
 		"bash · in the workspace":        nil,
 		"expires 14:10 UTC, see a/b. No": nil,
 		"😀 @ben":                         {{Type: "code", Offset: 3, Length: 4}},
-		"a\nsee t.me/x or /go now":       {{Type: "code", Offset: 6, Length: 13}},
-		"$ABC #tag":                      {{Type: "code", Offset: 0, Length: 9}},
+		"a\nsee t.me/x or /go now":       {{Type: "code", Offset: 6, Length: 6}, {Type: "code", Offset: 16, Length: 3}},
+		"$ABC #tag":                      {{Type: "code", Offset: 0, Length: 4}, {Type: "code", Offset: 5, Length: 4}},
 		"2 calls · $0.0020 · $12":        nil,
 		"call +49 (30) 123456, please":   {{Type: "code", Offset: 5, Length: 15}},
 		"the last one 9d599026560d48d9":  {{Type: "code", Offset: 13, Length: 16}},
-		"(/stop)":                        {{Type: "code", Offset: 0, Length: 7}},
+		"(/stop)":                        {{Type: "code", Offset: 1, Length: 5}},
+		"Deletes a.tmp, f(1).md. May I?": {{Type: "code", Offset: 8, Length: 5}, {Type: "code", Offset: 15, Length: 7}},
+		"„a.md“, «b.md»; see c.d(1)…":    {{Type: "code", Offset: 1, Length: 4}, {Type: "code", Offset: 9, Length: 4}, {Type: "code", Offset: 20, Length: 6}},
+		"a.tmp?! @ben):":                 {{Type: "code", Offset: 0, Length: 5}, {Type: "code", Offset: 8, Length: 4}},
 		"tg://resolve?domain=x":          {{Type: "code", Offset: 0, Length: 21}},
 		"next 2026-11-23 16:40 UTC":      nil,
 		"from 2026-11-23T16:40:05Z on":   nil,
@@ -33,6 +36,25 @@ func TestInert(t *testing.T) {
 		if diff := cmp.Diff(want, render.Inert(text)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
+	}
+}
+
+// TestInertMany: no part of a text stays without an entity because a message has only so many.
+func TestInertMany(t *testing.T) {
+	t.Parallel()
+	text := strings.TrimSpace(strings.Repeat("@ben and @cy.\n", 45))
+	list := render.Inert(text)
+	if len(list) != 45 || list[0] != (render.Entity{Type: "code", Offset: 0, Length: 12}) {
+		t.Errorf("%d entities: %+v", len(list), list[0])
+	}
+}
+
+func TestMarked(t *testing.T) {
+	t.Parallel()
+	text, list := render.Marked("😀 Deletes " + render.Code("a b") + ", " + render.Code("c.md\x00") + ". @ben")
+	want := []render.Entity{{Type: "code", Offset: 11, Length: 3}, {Type: "code", Offset: 16, Length: 4}, {Type: "code", Offset: 22, Length: 4}}
+	if diff := cmp.Diff(want, list); diff != "" || text != "😀 Deletes a b, c.md. @ben" {
+		t.Errorf("%q %s", text, diff)
 	}
 }
 

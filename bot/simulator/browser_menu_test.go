@@ -50,7 +50,8 @@ func (b *tab) menu() {
 	b.Do("not", chromedp.KeyEvent(kb.Escape))
 }
 
-// tap: a command in a message of the bot is sent by a click, and by the menu; paths and links are none.
+// tap: a command in a message of the bot that only shows something is sent by a click, and by the menu; one that does
+// something is written into the text field, with the name of its question, and loses nothing there. Paths and links are none.
 func (b *tab) tap() {
 	b.write("try /help (or /stop), not a/b, /etc/passwd or https://example.org/x")
 	b.Until(shows(".bot-made", "echo: try /help (or /stop), not a/b, /etc/passwd or https://example.org/x"))
@@ -64,6 +65,17 @@ func (b *tab) tap() {
 	b.open("li.bot-made .text")
 	b.Do("send it again", browsertest.Click(`#menu [data-menu="send /help"]`))
 	b.Until(`[...document.querySelectorAll("li.mine .text")].slice(-2).every((e) => e.textContent === "/help")`)
+	b.write("expires 14:31 · or send /approve losiz")
+	b.Until(shows(".bot-made", "echo: expires 14:31 · or send /approve losiz"))
+	b.Do("tap", chromedp.Evaluate[chromedp.Void](last+`.querySelector("button.inline").click()`))
+	b.Until(`document.activeElement.id === "text" && document.querySelector("#text").value === "/approve losiz "`)
+	b.Do("tap another", chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll("li.bot-made button.inline")].find((e) => e.textContent === "/stop").click()`))
+	b.Until(`document.querySelector("#text").value === "/approve losiz " && document.querySelector("#toasts").textContent.includes("The text field is not empty")`)
+	b.Do("clear", chromedp.Evaluate[chromedp.Void](`document.querySelector("#text").value = ""`))
+	b.open("li.bot-made .text")
+	b.Do("write it by the menu", browsertest.Click(`#menu [data-menu="write /approve losiz"]`))
+	b.Until(`document.querySelector("#text").value === "/approve losiz " && [...document.querySelectorAll("li.mine .text")].at(-1).textContent.startsWith("expires")`)
+	b.Do("clear", chromedp.Evaluate[chromedp.Void](`document.querySelector("#text").value = ""`))
 }
 
 // search: messages are found by their words, from the newest to the oldest, and the date of what is on top stays there.

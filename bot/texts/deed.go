@@ -30,13 +30,14 @@ const (
 	deedLength = 80 // of each name, in UTF-16 units
 )
 
-// Deed says in one line what a call would do to files; "" = that is not known.
+// Deed says in one line what a call would do to files, with their names marked as code (render.Marked); "" = that is not
+// known.
 func (w Words) Deed(language string, e *tools.Effect) string {
 	if e == nil || e.Unknown != "" {
 		return ""
 	}
 	b := &w.in(language).Card.Deeds
-	name := func(path string) string { return render.Cut(w.seen(language, path), deedLength) }
+	name := func(path string) string { return render.Code(render.Cut(w.seen(language, path), deedLength)) }
 	files := func(list []tools.FileEffect) []string {
 		var names []string
 		for _, f := range list {

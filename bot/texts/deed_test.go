@@ -3,6 +3,7 @@ package texts_test
 import (
 	"testing"
 
+	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -50,7 +51,7 @@ var doings = []struct {
 func TestDeed(t *testing.T) {
 	t.Parallel()
 	for _, c := range doings {
-		if got := w.Deed("en", &c.effect); got != c.want {
+		if got, _ := render.Marked(w.Deed("en", &c.effect)); got != c.want {
 			t.Errorf("%+v:\n%s, want\n%s", c.effect, got, c.want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -266,6 +267,34 @@ func TestNoRawMarkdown(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestCodeEndsWithItsWord: what is formatted as code in a sentence is a word, a name or a quotation, without the signs of the
+// sentence around it, and each item of a list has a mark of its own, in any language.
+func TestCodeEndsWithItsWord(t *testing.T) {
+	t.Parallel()
+	marked := 0
+	for _, language := range w.Languages() {
+		for method, list := range everything(language) {
+			for _, text := range list {
+				said, entities := render.Marked(text)
+				if said == text {
+					said, entities = render.Quoted(text)
+				}
+				units := utf16.Encode([]rune(said))
+				for _, e := range entities {
+					code := string(utf16.Decode(units[e.Offset : e.Offset+e.Length]))
+					marked++
+					if strings.ContainsAny(code[len(code)-1:], ".,;:!?") || strings.HasSuffix(code, "…") || strings.Contains(code, ", ") {
+						t.Errorf("%s: %s marks %q in %q", language, method, code, said)
+					}
+				}
+			}
+		}
+	}
+	if marked == 0 {
+		t.Error("nothing is marked")
 	}
 }
 

@@ -3,6 +3,7 @@ import { base64, post } from './api.js';
 import { $, h, hide, toast } from './dom.js';
 import { refresh, state } from './app.js';
 import { attached, batches, clear, encoded, preview, put, take, waiting } from './files.js';
+import { shows } from './render.js';
 import { stop, voice } from './voice.js';
 
 let place = '';
@@ -136,11 +137,19 @@ async function send() {
   refresh();
 }
 
-// command sends a command that was chosen from a message or a menu, as clients do at once.
-export async function command(text) {
+// command sends a command that was chosen from a message or a menu, if it only shows something. Another one, such as one
+// that decides about the card that names it, is put into the text field, with its argument.
+export async function command(text, argument = '') {
   const { view, me, chat, thread } = state;
+  const full = chat < 0 && !text.includes('@') ? `${text}@${view.bot_user}` : text;
+  if (!shows(text)) {
+    if ($('text').value.trim()) toast('The text field is not empty: send or clear it first.', true);
+    else suggest(`${full}${argument} `);
+    $('text').focus();
+    return;
+  }
   try {
-    await post('say', { me, chat, thread, text: chat < 0 && !text.includes('@') ? `${text}@${view.bot_user}` : text });
+    await post('say', { me, chat, thread, text: full });
   } catch (err) {
     toast(err.message, true);
   }

@@ -7,7 +7,7 @@ import { command, edit, replyTo, suggest } from './composer.js';
 import { select } from './inspector.js';
 import { album, attachment } from './media.js';
 import { openMenu } from './menu.js';
-import { commandsIn, render } from './render.js';
+import { commandsIn, render, tapWords } from './render.js';
 
 const TRY = ['what files are here?', 'delete the temp files', 'remind me in 2 minutes'];
 const REACTIONS = ['👍', '👎', '❤', '🔥', '😁', '🎉', '🤔', '👀'];
@@ -229,7 +229,7 @@ function showMenu(row, at = null) {
     { text: quote ? 'Quote' : 'Reply', sign: '↩', act: () => replyTo(m.message_id, quote) },
     mine && m.text ? { text: 'Edit', sign: '✎', act: () => edit(m.message_id) } : null,
     m.text ? { text: 'Copy', sign: '❐', act: () => copy(m.text) } : null,
-    ...(m.from_bot ? commandsIn(m.text).slice(0, 4).map((c) => ({ text: `Send ${c}`, sign: '/', act: () => command(c) })) : []),
+    ...(m.from_bot ? commandsIn(m.text).slice(0, 4).map(([c, argument]) => ({ text: tapWords(c, argument), sign: '/', act: () => command(c, argument) })) : []),
     m.from_bot ? { text: 'What happened', sign: 'i', act: () => select(list[0].message_id) } : null,
     mine ? { text: 'Delete', sign: '✕', danger: true, act: () => remove(view, list) } : null,
   ].filter(Boolean));

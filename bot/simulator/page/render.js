@@ -42,11 +42,24 @@ function span(text, from, to, list, act) {
 // A command in a text: clients find these in messages of bots themselves.
 const COMMAND = /(?<=^|[\s(])\/[a-zA-Z][a-zA-Z0-9_]{0,31}(?:@[a-zA-Z][a-zA-Z0-9_]{3,31})?(?![\w/.-])/g;
 
-// commandsIn lists the commands of a text, each once.
-export const commandsIn = (text) => [...new Set([...text.matchAll(COMMAND)].map(([name]) => name))];
+// What only shows something when it is sent without an argument.
+const HARMLESS = new Set(['help', 'mcp', 'memory', 'model', 'people', 'policy', 'quota', 'schedule', 'settings', 'skills', 'start', 'status', 'timezone', 'tools', 'why']);
 
-// No stop of Tab: the menu of the message sends it too.
-const command = (text, act) => h('button', { type: 'button', class: 'inline', tabindex: '-1', title: `Send ${text}`, onclick: (ev) => { ev.stopPropagation(); act(text); } }, text);
+// shows reports whether a command only shows something, so that a click may send it.
+export const shows = (text) => HARMLESS.has(text.slice(1).split('@')[0].toLowerCase());
+
+// The names of questions, which follow the commands that decide about them.
+const QUESTION = /^ [a-z]{5,22}(?![\w-])/;
+const argumentOf = (name, rest) => (/^\/(approve|deny)(?:@|$)/.test(name) && (rest.match(QUESTION) || [''])[0]) || '';
+
+// commandsIn lists the commands of a text, each once, with the arguments of those that decide.
+export const commandsIn = (text) => [...new Map([...text.matchAll(COMMAND)].map(({ 0: name, index }) => [name, argumentOf(name, text.slice(index + name.length))]))];
+
+// tapWords says what a click on a command does.
+export const tapWords = (text, argument = '') => `${shows(text) ? 'Send' : 'Write'} ${text}${argument}`;
+
+// No stop of Tab: the menu of the message does it too.
+const command = (text, act, argument = '') => h('button', { type: 'button', class: 'inline', tabindex: '-1', title: tapWords(text, argument), onclick: (ev) => { ev.stopPropagation(); act(text, argument); } }, text);
 
 // plain adds text. The line break next to a block is the block's own.
 function plain(out, text, beforeBlock, act) {
@@ -57,7 +70,7 @@ function plain(out, text, beforeBlock, act) {
   let at = 0;
   for (const { 0: name, index } of act ? s.matchAll(COMMAND) : []) {
     if (index > at) out.push(document.createTextNode(s.slice(at, index)));
-    out.push(command(name, act));
+    out.push(command(name, act, argumentOf(name, s.slice(index + name.length))));
     at = index + name.length;
   }
   if (at < s.length) out.push(document.createTextNode(s.slice(at)));
