@@ -91,9 +91,10 @@ func TestBrowser(t *testing.T) {
 func (b *tab) session() {
 	b.Do("look behind", browsertest.Click(`[data-session="`+string(annChat)+`"]`))
 	b.Until(`document.querySelector("#story .steps") && document.activeElement.id === "inspector-close"`)
-	if text := browsertest.Eval[string](b.Tab, `document.querySelector("#story").textContent`); strings.Contains(text, "temp files") || !strings.Contains(text, "3 (ask find … -delete)") {
+	if text := browsertest.Eval[string](b.Tab, `document.querySelector("#story").textContent`); strings.Contains(text, "temp files") || !strings.Contains(text, "3 (ask find … -delete)") || !strings.Contains(text, "byAnn") {
 		b.t.Errorf("without texts: %s", text)
 	}
+	b.Picture("operator-page")
 	b.Do("show texts", browsertest.Click(`#texts`))
 	b.Until(`document.querySelector("#story").textContent.includes("delete the temp files") && document.querySelector("#story").textContent.includes("[redacted]")`)
 	if log := b.logged(); !strings.Contains(log, "admin_texts") {

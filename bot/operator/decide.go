@@ -14,7 +14,6 @@ import (
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
-	"github.com/zephbot/zephbot/bot/webpage"
 )
 
 // Decisions carry out what admins decide on the page, on the paths of the chat: a press of a card's button, and what
@@ -53,24 +52,16 @@ type shownQuestion struct {
 }
 
 // handleQuestion shows the texts of a question, which is put on record, or decides about it.
-func (p *Page) handleQuestion(rw http.ResponseWriter, r *http.Request, v *visitor) {
-	var in verdict
-	if !webpage.Decode(rw, r, maxRequest, &in) {
-		return
-	}
-	if p.deps.Apply == nil {
-		p.writeAnswer(rw, nil, wrong{http.StatusNotFound, "questions are decided in the chat only"})
-		return
-	}
-	switch in.Do {
-	case doShow:
-		out, err := p.showQuestion(r.Context(), v, in)
-		p.writeAnswer(rw, out, err)
-	case doApprove, doDeny:
-		said, err := p.decideQuestion(r.Context(), v, in)
-		p.writeAnswer(rw, map[string]string{"said": said}, err)
+func (p *Page) handleQuestion(ctx context.Context, v *visitor, in verdict) (any, error) {
+	switch {
+	case p.deps.Apply == nil:
+		return nil, wrong{http.StatusNotFound, "questions are decided in the chat only"}
+	case in.Do == doShow:
+		return p.showQuestion(ctx, v, in)
+	case in.Do == doApprove, in.Do == doDeny:
+		return saying(p.decideQuestion)(ctx, v, in)
 	default:
-		p.writeAnswer(rw, nil, wrong{http.StatusBadRequest, fmt.Sprintf("do is %.20q: want show, approve or deny", in.Do)})
+		return nil, wrong{http.StatusBadRequest, fmt.Sprintf("do is %.20q: want show, approve or deny", in.Do)}
 	}
 }
 
@@ -158,16 +149,7 @@ type limitChange struct {
 }
 
 // changeLimit carries out what /quota set and /quota unset do in the chat.
-func (p *Page) changeLimit(rw http.ResponseWriter, r *http.Request, v *visitor) {
-	var in limitChange
-	if !webpage.Decode(rw, r, maxRequest, &in) {
-		return
-	}
-	said, err := p.setLimit(r.Context(), v, in)
-	p.writeAnswer(rw, map[string]string{"said": said}, err)
-}
-
-func (p *Page) setLimit(ctx context.Context, v *visitor, in limitChange) (said string, err error) {
+func (p *Page) changeLimit(ctx context.Context, v *visitor, in limitChange) (said string, err error) {
 	who, ok := p.limitOwner(in.Level)
 	if !ok || p.deps.Apply == nil {
 		return "", wrong{http.StatusBadRequest, "this limit is set in the configuration only"}

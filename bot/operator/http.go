@@ -66,10 +66,10 @@ func (p *Page) routes() http.Handler {
 	p.handleRead(mux, "quotas", p.listQuotas)
 	p.handleRead(mux, "costs", p.showCosts)
 	p.handleRead(mux, "audit", p.searchAudit)
-	p.handleChange(mux, "texts", p.showTexts)
-	p.handleChange(mux, "letter", p.decideLetter)
-	p.handleChange(mux, "question", p.handleQuestion)
-	p.handleChange(mux, "limit", p.changeLimit)
+	handleRequest(p, mux, "texts", p.showTexts)
+	handleRequest(p, mux, "letter", saying(p.decideLetter))
+	handleRequest(p, mux, "question", p.handleQuestion)
+	handleRequest(p, mux, "limit", saying(p.changeLimit))
 	guard := webpage.Guard{
 		Known: p.knownHost, Entry: "/admin/",
 		Where: "this page is for people on this machine (or through ssh -L), or at metrics.public_url",
@@ -104,6 +104,30 @@ func (p *Page) handleChange(mux *http.ServeMux, name string, do func(http.Respon
 		}
 		do(rw, r, v)
 	})
+}
+
+// handleRequest adds such a handler that answers what the JSON of its request wants.
+func handleRequest[In any](
+	p *Page, mux *http.ServeMux, name string, do func(context.Context, *visitor, In) (any, error),
+) {
+	p.handleChange(mux, name, func(rw http.ResponseWriter, r *http.Request, v *visitor) {
+		var in In
+		if !webpage.Decode(rw, r, maxRequest, &in) {
+			return
+		}
+		out, err := do(r.Context(), v, in)
+		p.writeAnswer(rw, out, err)
+	})
+}
+
+// saying makes an answer of the sentence that something returns.
+func saying[In any](
+	do func(context.Context, *visitor, In) (string, error),
+) func(context.Context, *visitor, In) (any, error) {
+	return func(ctx context.Context, v *visitor, in In) (any, error) {
+		said, err := do(ctx, v, in)
+		return map[string]string{"said": said}, err
+	}
 }
 
 func (p *Page) admitRequest(rw http.ResponseWriter, r *http.Request) (*visitor, bool) {

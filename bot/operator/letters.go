@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,6 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/webpage"
 )
 
 const (
@@ -107,16 +107,7 @@ type letter struct {
 
 // decideLetter retries or drops a dead letter, with one Change: on any number of processes it happens once, and it is
 // on record exactly if it happened.
-func (p *Page) decideLetter(rw http.ResponseWriter, r *http.Request, v *visitor) {
-	var in letter
-	if !webpage.Decode(rw, r, maxRequest, &in) {
-		return
-	}
-	text, err := p.decideRequest(r.Context(), v, in)
-	p.writeAnswer(rw, map[string]string{"said": text}, err)
-}
-
-func (p *Page) decideRequest(ctx context.Context, v *visitor, in letter) (string, error) {
+func (p *Page) decideLetter(ctx context.Context, v *visitor, in letter) (string, error) {
 	if in.Do != doRetry && in.Do != doDrop {
 		return "", wrong{http.StatusBadRequest, fmt.Sprintf("do is %q: want retry or drop", in.Do)}
 	}
@@ -174,7 +165,7 @@ func (p *Page) decidedBefore(ctx context.Context, in letter) error {
 	word := map[string]string{doRetry: "retried", doDrop: "dropped"}[made.Do]
 	return wrong{
 		http.StatusConflict,
-		fmt.Sprintf("%s has %s this already, at %s", made.By, word, made.At.Format(time.RFC3339)),
+		fmt.Sprintf("%s has %s this already, at %s", cmp.Or(p.deps.Names()[made.By], made.By), word, made.At.Format(time.RFC3339)),
 	}
 }
 

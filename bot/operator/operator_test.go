@@ -293,7 +293,7 @@ func TestDeadLetters(t *testing.T) {
 	}
 	again, gone := letters.Arrivals[0].Seq, letters.Arrivals[1].Seq
 	do(one, "arrival", again, "retry", 200)
-	if said := do(two, "arrival", again, "drop", 409); !strings.Contains(said, "telegram:42 has retried this already") {
+	if said := do(two, "arrival", again, "drop", 409); !strings.Contains(said, "Ann has retried this already") {
 		t.Errorf("told: %s", said)
 	}
 	do(two, "arrival", gone, "drop", 200)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/story"
-	"github.com/zephbot/zephbot/bot/webpage"
 )
 
 const (
@@ -170,22 +169,21 @@ func (p *Page) showSession(ctx context.Context, _ *visitor, r *http.Request) (an
 	return p.detail(ctx, bot.SessionKey(r.URL.Query().Get("key")), false)
 }
 
+// textsOf names the session whose texts somebody wants to see.
+type textsOf struct {
+	Session bot.SessionKey `json:"session"`
+}
+
 // showTexts gives the texts of a session. They are what people said in confidence: that somebody reads them is on
 // record before they do.
-func (p *Page) showTexts(rw http.ResponseWriter, r *http.Request, v *visitor) {
-	var in struct {
-		Session bot.SessionKey `json:"session"`
-	}
-	if !webpage.Decode(rw, r, maxRequest, &in) {
-		return
-	}
-	out, err := p.detail(r.Context(), in.Session, true)
+func (p *Page) showTexts(ctx context.Context, v *visitor, in textsOf) (any, error) {
+	out, err := p.detail(ctx, in.Session, true)
 	if err == nil {
 		_, err = p.recordChange(
-			r.Context(), &bot.Change{}, p.auditCall(v, "admin_texts", map[string]any{"session": in.Session}),
+			ctx, &bot.Change{}, p.auditCall(v, "admin_texts", map[string]any{"session": in.Session}),
 		)
 	}
-	p.writeAnswer(rw, out, err)
+	return out, err
 }
 
 func (p *Page) detail(ctx context.Context, key bot.SessionKey, texts bool) (*callDetail, error) {
@@ -214,12 +212,28 @@ func (p *Page) detail(ctx context.Context, key bot.SessionKey, texts bool) (*cal
 	if !texts {
 		removeTexts(turns)
 	}
+	names := p.deps.Names()
+	nameDeciders(turns, names)
 	return &callDetail{
-		Session: p.sessionOf(&lane, p.deps.Names()),
+		Session: p.sessionOf(&lane, names),
 		Turns:   turns,
 		Waiting: len(waiting),
 		Texts:   texts,
 	}, nil
+}
+
+// nameDeciders names who has approved or denied, one or several by caller ids, as far as names are known.
+func nameDeciders(turns []story.Turn, names map[string]string) {
+	for i := range turns {
+		for j := range turns[i].Steps {
+			step := &turns[i].Steps[j]
+			list := strings.Split(step.By, ", ")
+			for k, caller := range list {
+				list[k] = cmp.Or(names[caller], caller)
+			}
+			step.By = strings.Join(list, ", ")
+		}
+	}
 }
 
 // removeTexts removes what people, models and tools said.

@@ -233,7 +233,7 @@ func (w *world) fill() {
 	w.do(&bot.Change{Append: &bot.Append{Session: annChat, Entries: []journal.Entry{
 		{Turn: "t1", Kind: journal.UserEntry, At: at, Text: "delete the temp files", Caller: "telegram:42"},
 		{Turn: "t1", Kind: journal.AssistantEntry, At: at, Model: "gpt-5", Millis: 412, USD: 0.0041, Usage: llm.Usage{Input: 1700, Output: 130}, Uses: []journal.Use{{Call: "c", Name: "bash", Args: []byte(`{"command":"find . -name '*.tmp' -delete"}`)}}},
-		{Turn: "t1", Kind: journal.ResultEntry, At: at, Tool: "bash", Text: "3 files " + secret, Rule: "3 (ask find … -delete)", By: "Ann", Millis: 86},
+		{Turn: "t1", Kind: journal.ResultEntry, At: at, Tool: "bash", Text: "3 files " + secret, Rule: "3 (ask find … -delete)", By: "telegram:42", Millis: 86},
 		{Turn: "t1", Kind: journal.AnswerEntry, At: at, Text: "Three files are gone.", Model: "gpt-5", Millis: 300},
 	}}})
 	arrived := w.do(&bot.Change{Arrive: []bot.Arrival{

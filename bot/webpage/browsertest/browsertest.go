@@ -228,6 +228,53 @@ func (b *Tab) Shot(name string) {
 	}
 }
 
+// Picture makes a picture of the documentation anew with ZEPH_UPDATE=1, docs/NAME.png, of the page as it is.
+func (b *Tab) Picture(name string) {
+	b.T.Helper()
+	if os.Getenv("ZEPH_UPDATE") == "" {
+		return
+	}
+	small := chromedp.EmulateViewport(pictureWide, pictureHigh, chromedp.EmulateScale(1.25))
+	b.Do("make the window smaller", small, chromedp.Evaluate[chromedp.Void](drawn, chromedp.EvalAwaitPromise))
+	png, err := chromedp.Run(b.Ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	b.Do("make it wide again", chromedp.EmulateViewport(Wide, height))
+	KeepPicture(b.T, name, png)
+}
+
+// The window of a picture, in pixels.
+const pictureWide, pictureHigh = 1280, 720
+
+// drawn waits until the page is drawn anew.
+const drawn = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))).then(() => {})`
+
+// KeepPicture writes a picture of the documentation, docs/NAME.png, made small by pngquant.
+func KeepPicture(t *testing.T, name string, png []byte) {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir != filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	file := filepath.Join(dir, "docs", name+".png")
+	if err := os.WriteFile(file, png, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	smaller := exec.CommandContext(
+		t.Context(), "pngquant", "--force", "--skip-if-larger", "--strip", "--output", file, "160", file,
+	)
+	if out, err := smaller.CombinedOutput(); err != nil {
+		t.Fatalf("pngquant: %v\n%s", err, out)
+	}
+}
+
 // Prefer sets the colours that the system prefers: light or dark.
 func (b *Tab) Prefer(colours string) {
 	b.T.Helper()
