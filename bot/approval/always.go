@@ -36,7 +36,7 @@ const (
 
 // RuleEvent is a standing approval that was stored or revoked, for the record.
 type RuleEvent struct {
-	Verb    string // store, revoke
+	Verb    string // store, keep, revoke
 	Grant   Grant
 	Chat    string
 	Session bot.SessionKey
@@ -146,7 +146,13 @@ func (b *Broker) approveForSession(
 func (b *Broker) addGrant(
 	a *bot.Approval, msg *bot.Message, info body, g policy.Grant, change *bot.Change, events *[]RuleEvent,
 ) error {
-	stored := Grant{Grant: g, Root: info.Question.Dir, By: msg.Caller, Name: signerName(a, msg), At: b.deps.Now().UTC()}
+	stored := Grant{
+		Grant: g, Root: info.Question.Dir, By: msg.Caller, Name: signerName(a, msg), At: b.deps.Now().UTC(),
+		Language: msg.Language,
+	}
+	if g.Session == "" { // one for a conversation ends with it
+		stored.Until = b.ruleEnd()
+	}
 	f, err := grantFact(a.Place.ChatKey(), stored)
 	if err != nil {
 		return err
@@ -224,6 +230,9 @@ func (b *Broker) ruleCard(ctx context.Context, a *bot.Approval, info body, i int
 	}
 	if b.deps.Covers != nil {
 		foot = append(foot, w.Past(lang, n, examples))
+	}
+	if end := b.ruleEnd(); !end.IsZero() {
+		foot = append(foot, w.RuleEnds(lang, end))
 	}
 	foot = append(foot, w.StoreFoot(lang))
 	content := frameCode(w.StoreHead(lang), render.Cut(strings.Join(rules, "\n"), cardLength), strings.Join(foot, "\n"),

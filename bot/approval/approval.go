@@ -89,6 +89,8 @@ type Deps struct {
 	// Line returns the facts that record a standing approval that is stored or revoked; they are stored with it. nil =
 	// there is no record.
 	Line func(e RuleEvent) []bot.Fact
+	// RuleDays is for how many days a standing approval is stored (telegram.approval_rule_days); 0 = it does not end.
+	RuleDays int
 	// Inquiries show and take what calls ask their person; nil = no call does.
 	Inquiries Inquiries
 	// Record writes the record from the facts of Line, once they are stored; may be nil.
@@ -395,7 +397,8 @@ func (b *Broker) Card(a *bot.Approval) (text, file string, err error) {
 // on any message. A press that does not belong to a button of this card changes nothing and only gets a reply. The
 // buttons of a message go if one of them was really pressed and nobody knows it any more.
 func (b *Broker) Press(ctx context.Context, msg *bot.Message) (turn.Effect, error) {
-	if parts := strings.Split(msg.Data, ":"); len(parts) == 3 && parts[0] == pressRules {
+	parts := strings.Split(msg.Data, ":")
+	if len(parts) == 3 && (parts[0] == pressRules || parts[0] == keepRules && parts[1] != "") {
 		return b.pressRule(ctx, msg, parts)
 	}
 	say := func(text string, alert bool) bot.Row {

@@ -12,6 +12,11 @@ func Buckets() []bot.BucketRule {
 			Owner:  "by",
 		},
 		{
+			Bucket: remindedBucket,
+			About:  "that a chat was told of the end of a standing approval; until that end",
+			Found:  "key is that of the approval, which begins with the chat",
+		},
+		{
 			Bucket: allowedBucket,
 			About:  "what a person saw when they approved a call: hashes of files",
 			Found:  "key begins with the session",

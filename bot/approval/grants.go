@@ -40,6 +40,9 @@ type Grant struct {
 	By   string    `json:"by"`
 	Name string    `json:"name,omitempty"` // of the person who stored it
 	At   time.Time `json:"at"`
+	// Until is when it ends; zero = it does not.
+	Until    time.Time `json:"until,omitzero"`
+	Language string    `json:"language,omitempty"` // of the person who stored it
 	// Pattern is a glob over the text, which old versions stored instead of words. It is too imprecise to cover
 	// anything now; the rule is listed, and the calls need approval.
 	Pattern string `json:"pattern,omitempty"`
@@ -130,6 +133,7 @@ func grantFact(chat string, g Grant) (bot.Fact, error) {
 	}
 	return bot.Fact{
 		Bucket: GrantBucket, Key: chat + "/" + g.Tool + "/" + shortHash(string(rule)), Value: string(value),
+		Expires: g.Until,
 	}, nil
 }
 
@@ -233,10 +237,16 @@ func (b *Broker) rulesList(ctx context.Context, msg *bot.Message, page int, note
 	shown := make([]texts.StoredRule, len(part))
 	for i := range part {
 		shown[i] = b.shownRule(&part[i], msg.Place)
-		content.Buttons = append(content.Buttons, []bot.Button{{
+		row := []bot.Button{{
 			Label: w.RevokeButton(lang, from+i+1), Data: pressRules + ":" + part[i].id() + ":" + strconv.Itoa(page),
 			Style: "danger",
-		}})
+		}}
+		if b.endsSoon(&part[i].Grant) {
+			row = append(row, bot.Button{
+				Label: w.KeepRuleButton(lang, from+i+1), Data: keepRules + ":" + part[i].id() + ":" + strconv.Itoa(page),
+			})
+		}
+		content.Buttons = append(content.Buttons, row)
 	}
 	content.Text = w.Rules(lang, shown, from+1, len(list), note)
 	content.Entities = render.Inert(content.Text) // the words of others must not become links, mentions or commands
@@ -256,7 +266,9 @@ func (b *Broker) rulesList(ctx context.Context, msg *bot.Message, page int, note
 
 // shownRule returns a standing approval as it is listed in a place.
 func (b *Broker) shownRule(h *held, place bot.Place) texts.StoredRule {
-	r := texts.StoredRule{Grant: h.Grant.Grant, Root: h.Root, By: h.Name, At: h.At, Old: h.Kind == ""}
+	r := texts.StoredRule{
+		Grant: h.Grant.Grant, Root: h.Root, By: h.Name, At: h.At, Until: h.Until, Old: h.Kind == "",
+	}
 	if r.By == "" {
 		r.By = h.By
 	}
@@ -270,8 +282,8 @@ func (b *Broker) shownRule(h *held, place bot.Place) texts.StoredRule {
 	return r
 }
 
-// pressRule revokes a standing approval, or shows another page. Only an admin may; a second press finds that the rule
-// is gone.
+// pressRule revokes a standing approval, keeps it longer, or shows another page. Only an admin may; a second press finds
+// that the rule is gone.
 func (b *Broker) pressRule(ctx context.Context, msg *bot.Message, parts []string) (turn.Effect, error) {
 	w := b.deps.Words
 	say := func(text string, alert bool) bot.Row {
@@ -303,6 +315,9 @@ func (b *Broker) pressRule(ctx context.Context, msg *bot.Message, parts []string
 		content, err := b.rulesList(ctx, msg, page, "")
 		rows := b.redrawList(msg, say(w.RevokedAlready(msg.Language), false), content)
 		return turn.Effect{Change: bot.Change{Send: rows}}, err
+	}
+	if parts[0] == keepRules {
+		return b.keepRule(msg, &list[i], page, say("", false))
 	}
 	return b.revokeRule(ctx, msg, &list[i], page, say("", false))
 }

@@ -25,6 +25,8 @@ type grantBook struct {
 	RulesHead, RulesNone, RulesEnded, RulesOld    string
 	RuleBy, RuleHere, RuleChat, Revoke, Revoked   string // ruleBy: name, time
 	RevokedAlready, Older, Newer, More, WholeRule string
+	RuleUntil, RuleEnds, RuleEndsSoon, RuleKept   string // day; ruleKept: and the rule
+	KeepRule, Keep, End                           string
 }
 
 // labelLength limits the text of a button, in UTF-16 units.
@@ -152,9 +154,10 @@ type StoredRule struct {
 	Root  string // from which paths are shown
 	By    string
 	At    time.Time
-	Chat  string // "" = the chat where it is listed
-	Old   bool   // from a version that stored texts: it is no longer valid
-	Ended bool   // its server has been replaced or removed
+	Until time.Time // zero = it does not end
+	Chat  string    // "" = the chat where it is listed
+	Old   bool      // from a version that stored texts: it is no longer valid
+	Ended bool      // its server has been replaced or removed
 }
 
 // Rules is the page of a list that begins with rule number from, counted from 1, of all rules. note is written below
@@ -176,7 +179,11 @@ func (w Words) Rules(language string, page []StoredRule, from, all int, note str
 		if r.Chat != "" {
 			where = fmt.Sprintf(b.RuleChat, r.Chat)
 		}
-		lines = append(lines, where+" · "+fmt.Sprintf(b.RuleBy, named(r.By), w.moment(language, r.At)))
+		line := where + " · " + fmt.Sprintf(b.RuleBy, named(r.By), w.moment(language, r.At))
+		if !r.Until.IsZero() {
+			line += " · " + fmt.Sprintf(b.RuleUntil, w.day(r.Until))
+		}
+		lines = append(lines, line)
 		switch {
 		case r.Old:
 			lines = append(lines, "⚠ "+b.RulesOld)
@@ -225,6 +232,40 @@ func (w Words) Revoked(language string, r StoredRule) string {
 	rule, _ := w.Rule(language, &r.Grant, r.Root, func(s string) string { return w.shown(language, s) })
 	return fmt.Sprintf(w.in(language).Grants.Revoked, render.Cut(rule, ruleLength))
 }
+
+// day is a day as people of a place read it.
+func (w Words) day(t time.Time) string {
+	at, _ := w.local(t)
+	return at.Format(time.DateOnly)
+}
+
+// RuleEnds says when a rule that is stored now ends.
+func (w Words) RuleEnds(language string, end time.Time) string {
+	return fmt.Sprintf(w.in(language).Grants.RuleEnds, w.day(end))
+}
+
+// RuleEndsSoon tells a chat that one of its rules ends.
+func (w Words) RuleEndsSoon(language string, r StoredRule) string {
+	rule, _ := w.Rule(language, &r.Grant, r.Root, func(s string) string { return w.shown(language, s) })
+	return fmt.Sprintf(w.in(language).Grants.RuleEndsSoon, w.day(r.Until)) + "\n" + render.Cut(rule, ruleLength)
+}
+
+// RuleKept says until when a rule was kept.
+func (w Words) RuleKept(language string, r StoredRule) string {
+	rule, _ := w.Rule(language, &r.Grant, r.Root, func(s string) string { return w.shown(language, s) })
+	return fmt.Sprintf(w.in(language).Grants.RuleKept, w.day(r.Until), render.Cut(rule, ruleLength))
+}
+
+// KeepRuleButton is the label of the button that keeps rule number n longer.
+func (w Words) KeepRuleButton(language string, n int) string {
+	return fmt.Sprintf(w.in(language).Grants.KeepRule, n)
+}
+
+// KeepButton keeps the one rule that a message is about.
+func (w Words) KeepButton(language string) string { return w.in(language).Grants.Keep }
+
+// EndButton ends that rule.
+func (w Words) EndButton(language string) string { return w.in(language).Grants.End }
 
 // RevokedAlready answers a press on a rule that is gone.
 func (w Words) RevokedAlready(language string) string { return w.in(language).Grants.RevokedAlready }

@@ -65,5 +65,10 @@ func (s *service) listFeatures(store bot.Store, questions servers.Questions, sto
 		{Name: "previews", Run: s.sweepUndecided},
 		{Name: "windows of models", Run: c.models.AskWindows},
 		{Name: "what could not be charged", Run: s.meter.Run},
+		{Name: "ends of standing approvals", Run: func(ctx context.Context) error {
+			return s.broker.RemindOfEnds(ctx, store, func(err error) {
+				c.log.Warn().Err(err).Msg("not looked for standing approvals that end; this is repeated in an hour")
+			}, s.outbox.Wake)
+		}},
 	}
 }

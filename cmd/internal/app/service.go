@@ -156,6 +156,7 @@ func newService(c *Core, ch channel) (*service, error) {
 		Blobs:     c.stores.Blobs,
 		Covers:    c.book.Covers,
 		Alive:     c.book.Alive,
+		RuleDays:  c.cfg.Telegram.ApprovalRuleDays,
 		Record:    c.records.Settle,
 		Line:      func(e approval.RuleEvent) []bot.Fact { return c.book.Line(e, c.records.Due) },
 	}, c.cfg.Telegram.ApprovalTimeout)

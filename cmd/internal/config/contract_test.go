@@ -24,6 +24,7 @@ func keyDefaults() [][2]string {
 		{"telegram.approval_timeout", `"10m"`},
 		{"telegram.approvals_required", `1`},
 		{"telegram.approval_by_requester", `true`},
+		{"telegram.approval_rule_days", `90`},
 		{"telegram.stream_interval_ms", `3000`},
 		{"telegram.merge_ms", `600`},
 		{"telegram.busy", `"queue"`},
