@@ -5,7 +5,9 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
@@ -66,5 +68,22 @@ func TestUnpaid(t *testing.T) {
 	m := llmtest.New(llmtest.Step{Text: "short"})
 	if _, err := summary.New(spend.NewModel("summary", m))(t.Context(), "q", "bash", "x"); !cost.Refused(err) || len(m.Requests()) != 0 {
 		t.Errorf("%v, asked %d times", err, len(m.Requests()))
+	}
+}
+
+// TestAside: a side question stands behind the conversation, whose text is material.
+func TestAside(t *testing.T) {
+	t.Parallel()
+	m := &model{resp: &llm.Response{Text: " A profit. ", Stop: llm.StopEnd}}
+	got, err := summary.Aside(spend.NewModel("aside", m), time.UTC)(paidCtx(t), summary.Talk{
+		Earlier: "about sums", MaxInput: 1000, Entries: []journal.Entry{{Kind: journal.UserEntry, Speaker: "Ben", Text: "hold on"}},
+	}, "what is EBITDA?")
+	if err != nil || got != "A profit." {
+		t.Fatalf("%q, %v", got, err)
+	}
+	text := m.seen.Messages[0].Text
+	if !strings.HasPrefix(text, "A summary of its beginning:\nabout sums\n\nThe conversation:\n") || !strings.Contains(text, "person Ben: hold on") ||
+		!strings.HasSuffix(text, "\n\nThe side question:\nwhat is EBITDA?") || len(m.seen.Tools) != 0 {
+		t.Errorf("request %q", text)
 	}
 }

@@ -7,7 +7,7 @@ func Buckets() []bot.BucketRule {
 	return []bot.BucketRule{
 		{
 			Bucket: bucket,
-			About:  "a `/recap` that is being written: the message, with its writer",
+			About:  "a `/recap` or `/btw` that is being answered: the message, with its writer",
 			Found:  "value: the message; deleted with the answer, at the latest after an hour",
 			Owner:  "caller",
 		},

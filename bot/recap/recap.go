@@ -1,6 +1,6 @@
 // Package recap reminds people of a conversation: when they ask (/recap), and when they come back to it after a long
-// time. A recap is a message of the service: it never becomes part of the conversation. Its model is paid for by the
-// person who is reminded.
+// time. It also answers side questions (/btw) while a turn runs. Both are messages of the service: they never become part
+// of the conversation. The model is paid for by the person who is reminded, or asks.
 package recap
 
 import (
@@ -56,10 +56,14 @@ type Talk struct {
 
 // Deps are the dependencies of a Handler. All are required.
 type Deps struct {
-	Store    Store
-	Keeper   facts.Keeper
-	Open     func(msg *bot.Message, id string) turn.Budget // who pays (bot/quota)
-	Write    func(ctx context.Context, talk Talk) (string, error)
+	Store  Store
+	Keeper facts.Keeper
+	Open   func(msg *bot.Message, id string) turn.Budget // who pays (bot/quota)
+	Write  func(ctx context.Context, talk Talk) (string, error)
+	// Answer answers a side question about a conversation.
+	Answer func(ctx context.Context, talk Talk, question string) (string, error)
+	// Admit says whether somebody may have a turn, as which a side question counts (bot/quota).
+	Admit    func(ctx context.Context, msg *bot.Message, id string) (turn.Admission, error)
 	Composer bot.Composer
 	Words    texts.Words
 	Wake     func(place bot.Place)
@@ -112,17 +116,17 @@ func New(deps Deps, opts Options) *Handler {
 	}
 }
 
-// Feature returns /recap.
+// Feature returns /recap and /btw.
 func (d *Handler) Feature() feature.Feature {
 	return feature.Feature{
 		Name:     "recap",
-		Commands: []feature.Command{{Name: "recap", Run: d.Command}},
+		Commands: []feature.Command{{Name: "recap", Run: d.Command}, {Name: asideName, Run: d.askAside}},
 		Run:      d.Run,
 		Follow:   d.Follow,
 	}
 }
 
-// job is a recap that somebody has asked for.
+// job is a recap or a side question that somebody has asked for.
 type job struct {
 	Session bot.SessionKey `json:"session"`
 	Message bot.Message    `json:"message"`
@@ -136,6 +140,11 @@ func (d *Handler) Command(_ context.Context, call *turn.Call) (turn.Effect, erro
 		row := d.rowFor(call.Message, bot.Reply, bot.Content{Text: d.deps.Words.RecapOff(call.Message.Language)})
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
 	}
+	return d.noteJob(call)
+}
+
+// noteJob has something written in the background, also if this process dies meanwhile.
+func (d *Handler) noteJob(call *turn.Call) (turn.Effect, error) {
 	j := job{Session: call.Session, Message: *call.Message, Owner: d.deps.Owner}
 	value, err := json.Marshal(j)
 	if err != nil {
@@ -145,7 +154,7 @@ func (d *Handler) Command(_ context.Context, call *turn.Call) (turn.Effect, erro
 	return turn.Effect{
 		Change: bot.Change{Facts: []bot.Fact{note}},
 		Then: func(context.Context, *bot.Applied) (turn.Effect, error) {
-			d.startWork(j.Message.ID, func(ctx context.Context) { d.giveRecap(ctx, &j) })
+			d.startWork(j.Message.ID, func(ctx context.Context) { d.give(ctx, &j) })
 			return turn.Effect{}, nil
 		},
 	}, nil
@@ -191,7 +200,7 @@ func (d *Handler) takeUp(ctx context.Context, of func(owner string) bool) error 
 		if !of(j.Owner) {
 			continue
 		}
-		d.startWork(j.Message.ID, func(ctx context.Context) { d.giveRecap(ctx, &j) })
+		d.startWork(j.Message.ID, func(ctx context.Context) { d.give(ctx, &j) })
 	}
 	return nil
 }
@@ -221,12 +230,21 @@ func (d *Handler) startWork(key string, work func(ctx context.Context)) {
 	})
 }
 
-// giveRecap answers a /recap. Its rows have keys, so that it is answered once, however often it is begun.
-func (d *Handler) giveRecap(ctx context.Context, j *job) {
+// give gives what a job is about.
+func (d *Handler) give(ctx context.Context, j *job) {
 	j.Session = d.deps.Current(j.Session)
 	if chat := j.Session.Chat(); chat != "" && chat != j.Message.Place.Chat {
 		j.Message.Place.Chat, j.Message.Message = chat, ""
 	}
+	if j.Message.Command == asideName {
+		d.giveAside(ctx, j)
+		return
+	}
+	d.giveRecap(ctx, j)
+}
+
+// giveRecap answers a /recap. Its rows have keys, so that it is answered once, however often it is begun.
+func (d *Handler) giveRecap(ctx context.Context, j *job) {
 	text, err := d.recapOfJob(d.payingContext(ctx, &j.Message, "recap/"+j.Message.ID), j)
 	if ctx.Err() != nil {
 		return
@@ -265,7 +283,7 @@ func (d *Handler) recapOfJob(ctx context.Context, j *job) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read a conversation: %w", err)
 	}
-	talk := d.selectTalk(tail.Entries)
+	talk := selectTalk(tail.Entries, d.opts.Messages)
 	if talk.Earlier == "" && len(talk.Entries) == 0 {
 		return "", errNothing
 	}
@@ -280,9 +298,9 @@ func (d *Handler) writeRecap(ctx context.Context, talk Talk) (string, error) {
 	return d.deps.Write(bounded, talk)
 }
 
-// selectTalk selects what a recap is written from: the newest messages of a conversation, with the
-// summary of what is before them.
-func (d *Handler) selectTalk(list []journal.Entry) Talk {
+// selectTalk selects what a recap is written from: so many of the newest messages of a conversation, with the summary of
+// what is before them.
+func selectTalk(list []journal.Entry, most int) Talk {
 	var talk Talk
 	summary, first := journal.Summary(list)
 	if summary != nil {
@@ -290,7 +308,7 @@ func (d *Handler) selectTalk(list []journal.Entry) Talk {
 	}
 	list = list[first:]
 	from, messages := len(list), 0
-	for i := len(list) - 1; i >= 0 && messages < d.opts.Messages && len(list)-i <= d.opts.Messages*entries; i-- {
+	for i := len(list) - 1; i >= 0 && messages < most && len(list)-i <= most*entries; i-- {
 		switch list[i].Kind {
 		case journal.UserEntry, journal.AnswerEntry, journal.EndEntry:
 			messages, from = messages+1, i
@@ -344,7 +362,7 @@ func (d *Handler) Opened(ctx context.Context, msg *bot.Message, session bot.Sess
 
 // giveReminder gives a recap unasked, once for a key.
 func (d *Handler) giveReminder(key string, msg *bot.Message, session bot.SessionKey, before []journal.Entry) {
-	own, talk := *msg, d.selectTalk(before)
+	own, talk := *msg, selectTalk(before, d.opts.Messages)
 	talk.Caller, talk.Session = msg.Caller, session
 	d.startWork(key, func(ctx context.Context) {
 		text, err := d.writeRecap(d.payingContext(ctx, &own, key), talk)
@@ -400,7 +418,7 @@ func (d *Handler) sendRecap(
 func (d *Handler) rowFor(msg *bot.Message, purpose bot.Purpose, content bot.Content) bot.Row {
 	content.Language = msg.Language
 	row := bot.Row{Place: msg.Place, Purpose: purpose, Content: content}
-	if msg.Place.Group && purpose == bot.Reply {
+	if purpose == bot.Reply && (msg.Place.Group || msg.Command == asideName) {
 		row.ReplyTo = msg.Message
 	}
 	return row

@@ -54,7 +54,10 @@ type desk struct {
 	mu    sync.Mutex
 	talks []recap.Talk
 	write func(ctx context.Context) error
-	end   func()
+
+	questions []string
+	refuses   string // why side questions are refused; "" = they are not
+	end       func()
 }
 
 // open returns a running Handler of a process, which ends with the test.
@@ -80,6 +83,18 @@ func closed(store *bottest.Store, owner string, o recap.Options) *desk {
 				return "", cost.ErrNobody
 			}
 			return "It was about Heron.", d.write(ctx)
+		},
+		Answer: func(ctx context.Context, talk recap.Talk, question string) (string, error) {
+			d.mu.Lock()
+			d.talks, d.questions = append(d.talks, talk), append(d.questions, question)
+			d.mu.Unlock()
+			if _, ok := cost.PayerOf(ctx); !ok {
+				return "", cost.ErrNobody
+			}
+			return "By the way.", d.write(ctx)
+		},
+		Admit: func(_ context.Context, _ *bot.Message, id string) (turn.Admission, error) {
+			return turn.Admission{Refusal: d.refuses, Charges: []bot.Charge{{Key: id, Scope: "s", Unit: "turns", Day: "2026-01-01", N: 1}}}, nil
 		},
 	}, o)
 	return d
@@ -307,4 +322,74 @@ func TestResumed(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAside: a side question is answered once, paid as a turn, from the conversation as it is, and leaves nothing in it.
+func TestAside(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := bottest.New()
+		said(t, store, 2)
+		d := closed(store, "a", recap.Options{}) // recaps may be switched off
+		ask := func(id, args string, then bool) string {
+			msg := &bot.Message{ID: id, Place: private, Caller: "telegram:42", Command: "btw", Args: args, Message: "9"}
+			commands := d.Feature().Commands
+			e, err := commands[len(commands)-1].Run(t.Context(), &turn.Call{Message: msg, Session: session})
+			if err == nil {
+				_, err = store.Apply(t.Context(), &e.Change)
+			}
+			if err == nil && then && e.Then != nil {
+				_, err = e.Then(t.Context(), nil)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(e.Change.Send) > 0 {
+				return e.Change.Send[0].Content.Text
+			}
+			return ""
+		}
+		if got := ask("1", " ", true); got != (texts.Words{}).AsideHelp("en") {
+			t.Errorf("without a question: %q", got)
+		}
+		d.refuses = "Your turns are used up."
+		if got := ask("2", "what is it?", true); got != d.refuses {
+			t.Errorf("without a turn left: %q", got)
+		}
+		d.refuses = ""
+		ask("3", " what is it? ", true) // before the service runs: its next start answers
+		d.run(t)
+		synctest.Wait()
+		ask("4", "and now?", true)
+		synctest.Wait()
+		d.write = func(context.Context) error { return errors.New("away") }
+		ask("5", "still?", true)
+		synctest.Wait()
+		rows, err := store.Rows(t.Context(), "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for i := range rows {
+			if strings.HasPrefix(rows[i].Key, "btw/") {
+				got = append(got, rows[i].Key+" "+rows[i].ReplyTo+" "+rows[i].Content.Text)
+			}
+		}
+		want := []string{"btw/3/0 9 By the way.", "btw/4/0 9 By the way.", "btw/5/0 9 " + (texts.Words{}).AsideFailed("en")}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("answered %q", got)
+		}
+		if fmt.Sprint(d.questions) != "[what is it? and now? still?]" || len(d.talks) != 3 || len(d.talks[0].Entries) != 8 {
+			t.Errorf("asked %q about %d", d.questions, len(d.talks))
+		}
+		if used, err := store.Used(t.Context(), "s", "turns", "2026-01-01"); err != nil || used != 3 {
+			t.Errorf("%d turns are paid, %v", used, err)
+		}
+		if entries, err := store.Journal(t.Context(), session, 0); err != nil || len(entries) != 8 {
+			t.Errorf("the conversation has %d entries, %v", len(entries), err)
+		}
+		if left, err := store.FactsOf(t.Context(), "recap_job", "", time.Now()); err != nil || len(left) != 0 {
+			t.Errorf("jobs are left: %v, %v", left, err)
+		}
+	})
 }

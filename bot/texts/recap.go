@@ -4,6 +4,7 @@ package texts
 type recapBook struct {
 	Head, Nothing, Failed, Off string
 	Summed, LeftOut, Retold    string
+	AsideHelp, AsideFailed     string
 }
 
 // Recap is a reminder of a conversation; text was written by a model, as Markdown.
@@ -19,6 +20,12 @@ func (w Words) RecapFailed(language string) string { return w.in(language).Recap
 
 // RecapOff says that reminders are switched off.
 func (w Words) RecapOff(language string) string { return w.in(language).Recap.Off }
+
+// AsideHelp says how to ask a side question.
+func (w Words) AsideHelp(language string) string { return w.in(language).Recap.AsideHelp }
+
+// AsideFailed says that the model did not answer a side question.
+func (w Words) AsideFailed(language string) string { return w.in(language).Recap.AsideFailed }
 
 // Summed says, once in a conversation, that the model now works with a summary of its older part.
 func (w Words) Summed(language string) string { return w.in(language).Recap.Summed }

@@ -126,6 +126,7 @@ func everything(l string) map[string][]string {
 	}, true)}
 	m["ReceiptDetails"] = []string{w.ReceiptDetails(l)}
 	yes, no := w.UndoButtons(l)
+	m["AsideHelp"], m["AsideFailed"] = []string{w.AsideHelp(l)}, []string{w.AsideFailed(l)}
 	m["UndoNone"] = []string{w.UndoNone(l)}
 	m["UndoButton"], m["UndoButtons"], m["UndoBusy"], m["UndoNothing"] = []string{w.UndoButton(l)}, []string{yes, no}, []string{w.UndoBusy(l)}, []string{w.UndoNothing(l)}
 	for _, why := range []string{

@@ -18,6 +18,9 @@ import (
 // recapInput is how many tokens a recap is made of at most: the model has seconds to read them.
 const recapInput = 16_000
 
+// asideTokens is how long an answer to a side question may be.
+const asideTokens = 1000
+
 // recalling adds what reminds people of conversations.
 func (s *service) recalling() *service {
 	c, own := s.core, s.core.cfg.Session.Recap
@@ -28,6 +31,7 @@ func (s *service) recalling() *service {
 		model = spend.NewModel("recap", c.provider)
 	}
 	write := summary.Recap(model, cmp.Or(c.zone(), time.UTC))
+	answer := summary.Aside(spend.NewModel("aside", c.provider), cmp.Or(c.zone(), time.UTC))
 	options := recap.Options{OnResume: own.OnResume && !s.ch.once, Messages: own.MaxInputMessages}
 	s.recap = recap.New(recap.Deps{
 		Store: c.stores.Bot, Keeper: c.keeper(), Composer: s.ch.composer, Words: c.words(), Current: c.moves.Current,
@@ -43,6 +47,19 @@ func (s *service) recalling() *service {
 				Prefer:    c.choices.Of(talk.Session),
 				Party:     talk.Caller,
 			})
+		},
+		Answer: func(ctx context.Context, talk recap.Talk, question string) (string, error) {
+			return answer(ctx, summary.Talk{
+				Earlier:   talk.Earlier,
+				Entries:   talk.Entries,
+				MaxInput:  min(c.cfg.Agent.ContextBudgetTokens/2, recapInput),
+				MaxTokens: asideTokens,
+				Prefer:    c.choices.Of(talk.Session),
+				Party:     talk.Caller,
+			}, question)
+		},
+		Admit: func(ctx context.Context, msg *bot.Message, id string) (turn.Admission, error) {
+			return s.meter.Admit(ctx, msg, id)
 		},
 	}, options)
 	return s
