@@ -18,6 +18,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/window"
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -286,6 +287,7 @@ func (s *step) journalUses(ctx context.Context, entry journal.Entry, resp *llm.R
 		use := journal.Use{Model: u.ID, Name: u.Name, Args: rawArgs(u.Args), Extra: u.Extra}
 		if d, ok := known[u.Name]; ok {
 			use.Definition, use.ReadOnly, use.Repeatable = d.Hash(), d.ReadOnly, d.Repeatable && d.Server == ""
+			use.Plans = d.Stated().Act == act.Plans
 		}
 		entry.Uses = append(entry.Uses, use)
 	}

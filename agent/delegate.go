@@ -357,7 +357,7 @@ func (m muffled) Emit(ctx context.Context, e Event) {
 		line = strings.TrimSpace(e.Tool + " " + e.Args)
 	case ToolProgressEvent:
 		line = e.Tool + ": " + e.Text
-	case DeltaEvent, ResetEvent, ToolFinishedEvent, ThoughtEvent:
+	case DeltaEvent, ResetEvent, ToolFinishedEvent, ThoughtEvent, PlanEvent:
 		return
 	}
 	m.to.Emit(ctx, Event{Type: ToolProgressEvent, Call: m.call, Text: m.name + " · " + line})

@@ -224,6 +224,9 @@ func (s *step) performUse(
 				return startErr
 			}
 		}
+		if u.Plans {
+			return nil // it is shown once it has run
+		}
 		s.sink.Emit(ctx, Event{
 			Type: ToolStartedEvent, Call: u.Call, Tool: u.Name, Verb: call.Def.Stated().Verb,
 			Args: call.Subject.Show, Step: b.step,
@@ -255,11 +258,38 @@ func (s *step) performUse(
 		entry.Parts = s.keepFiles(ctx, result.Files)
 	}
 	markCutResult(ctx, &entry, result, err)
+	if u.Plans && !entry.Failed {
+		s.showPlan(ctx, u)
+		return &entry, nil, nil
+	}
 	s.sink.Emit(ctx, Event{
 		Type: ToolFinishedEvent, Call: u.Call, Tool: u.Name, Verb: call.Def.Stated().Verb, Args: call.Subject.Show,
 		Failed: entry.Failed, Text: call.Trail.Summary,
 	})
 	return &entry, nil, nil
+}
+
+// showPlan shows the plan of a use that has run.
+func (s *step) showPlan(ctx context.Context, u journal.Use) {
+	if list, err := tools.ReadPlan(u.Args); err == nil { // checked by the call
+		s.sink.Emit(ctx, Event{Type: PlanEvent, Call: u.Call, Plan: list})
+	}
+}
+
+// showLastPlan shows the plan of a turn that goes on, also in another process.
+func (s *step) showLastPlan(ctx context.Context) {
+	uses, last := map[string]journal.Use{}, journal.Use{}
+	for _, e := range s.state.currentEntries() {
+		for _, u := range e.Uses {
+			uses[u.Call] = u
+		}
+		if u := uses[e.Call]; e.Kind == journal.ResultEntry && u.Plans && !e.Failed {
+			last = u
+		}
+	}
+	if last.Plans {
+		s.showPlan(ctx, last)
+	}
 }
 
 // hadBegun reports whether a use may have had an effect before this run of the turn: it was running when another worker
@@ -274,7 +304,7 @@ func (s *step) hadBegun(b *batch, u journal.Use) bool {
 func (s *step) newCall(b *batch, u journal.Use) *tools.Call {
 	at, now := s.state.conversationStateAt(b.entry.N), s.state.conversationState()
 	batches, calls := at.Of(at.Caller) // of the turn's owner
-	calls -= len(b.entry.Uses)
+	calls -= b.entry.Counted(len(b.entry.Uses))
 	own := slices.IndexFunc(b.entry.Uses, func(other journal.Use) bool { return other.Call == u.Call })
 	known := &addresses{said: now.Said, seen: now.Seen, call: u.Call, sites: s.state.openedSites()}
 	return &tools.Call{
@@ -294,7 +324,7 @@ func (s *step) newCall(b *batch, u journal.Use) *tools.Call {
 		Suspicious: now.Suspicious,
 		Touched:    now.Touched,
 		BatchN:     batches,
-		CallN:      calls + own + 1,
+		CallN:      calls + b.entry.Counted(own) + 1,
 		Began:      now.Began,
 		Earlier:    s.state.earlierCalls(b.entry.N),
 		Ahead:      s.changedBefore(own),

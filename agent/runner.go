@@ -109,6 +109,7 @@ func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Ou
 		}
 		return Outcome{Kind: kind, Text: e.Text, Reason: e.Reason, Stats: s.turnStats()}, nil
 	}
+	step.showLastPlan(ctx)
 	for {
 		if ctx.Err() != nil {
 			return r.handleInterrupt(ctx, step, turn, context.Cause(ctx))

@@ -75,6 +75,7 @@ const (
 	ModelEvent        EventType = "model" // the model is being asked: Step
 	// Text was added to what the model thinks before it answers. It is no part of the answer.
 	ThoughtEvent EventType = "thought"
+	PlanEvent    EventType = "plan" // Plan takes the place of the one before
 )
 
 // Event is one event of a Run.
@@ -87,6 +88,7 @@ type Event struct {
 	Args   string
 	Failed bool
 	Step   int // model call within the turn, from 1
+	Plan   []tools.PlanEntry
 }
 
 // Sink takes events. Emit never blocks and may be called from several goroutines.

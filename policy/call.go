@@ -100,7 +100,7 @@ func (c *call) builtinAllow() bool {
 // What a command reads is not known precisely enough.
 func (c *call) contained() bool {
 	switch c.act {
-	case act.Recalls, act.Asks, act.Delegates: // a sub-agent's calls are judged with the same flag
+	case act.Recalls, act.Asks, act.Plans, act.Delegates: // a sub-agent's calls are judged with the same flag
 		return true
 	}
 	return c.act.ReadsFiles() && len(c.req.Paths) > 0 && !slices.ContainsFunc(c.req.Paths, func(path string) bool {

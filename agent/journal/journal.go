@@ -241,6 +241,18 @@ type Use struct {
 	ReadOnly   bool   `json:"ro,omitempty"`
 	// Repeatable: it changes something, but running it again with the same id changes nothing more (tools.Definition).
 	Repeatable bool `json:"again,omitempty"`
+	// Plans: it shows a plan, which its arguments have, and counts for nobody (act.Plans).
+	Plans bool `json:"plan,omitempty"`
+}
+
+// Counted returns how many of the first n uses count against limits.
+func (e *Entry) Counted(n int) (count int) {
+	for i := range e.Uses[:n] {
+		if !e.Uses[i].Plans {
+			count++
+		}
+	}
+	return count
 }
 
 // Again reports whether the use can be run again if its outcome is unknown.

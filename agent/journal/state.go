@@ -253,8 +253,12 @@ func (s *ConversationState) applySummary(e *Entry) {
 
 // countBatch counts a batch for the person who began its turn.
 func (s *ConversationState) countBatch(e *Entry) {
+	calls := e.Counted(len(e.Uses))
+	if calls == 0 && len(e.Uses) > 0 {
+		return // plans alone
+	}
 	s.Batches++
-	s.Calls += len(e.Uses)
+	s.Calls += calls
 	if s.Caller == "" || e.Turn != s.Turn {
 		return
 	}
@@ -264,7 +268,7 @@ func (s *ConversationState) countBatch(e *Entry) {
 		s.By = slices.Delete(s.By, i, i+1)
 	}
 	count.Batches++
-	count.Calls += len(e.Uses)
+	count.Calls += calls
 	s.By = append(s.By, count)
 	if over := len(s.By) - MostCallers; over > 0 {
 		s.By = slices.Delete(s.By, 0, over)

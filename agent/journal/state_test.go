@@ -54,6 +54,12 @@ func TestCountsByPerson(t *testing.T) {
 	if diff := cmp.Diff([]string{"4/9", "2/8", "1/5", "1/5"}, got); diff != "" {
 		t.Errorf("with a turn of nobody (-want +got):\n%s", diff)
 	}
+	plans := turnOf("4", "ann", 2, 1)
+	plans[1].Uses[0].Plans, plans[2].Uses[0].Plans = true, true // one beside a call, one alone
+	s = written(s, plans)
+	if got := of(s, "ann"); got != "5/10" {
+		t.Errorf("with plans: %s", got)
+	}
 	s = written(s, []journal.Entry{{Kind: journal.SummaryEntry}}, turnOf("5", "ben", 1))
 	if got := []string{of(s, "ann"), of(s, "ben")}; got[0] != "0/0" || got[1] != "1/1" {
 		t.Errorf("after a new beginning: %q", got)

@@ -162,6 +162,9 @@ func (e *Entry) reducedEntry() Entry {
 	}
 	if e.Kind == AssistantEntry {
 		r.Uses = make([]Use, len(e.Uses))
+		for i := range e.Uses {
+			r.Uses[i].Plans = e.Uses[i].Plans
+		}
 	}
 	if e.Begins() {
 		r.Text = e.Text

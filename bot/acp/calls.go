@@ -38,7 +38,9 @@ func (e shower) Execute(ctx context.Context, call *tools.Call) (*tools.Result, e
 			if err := start(ctx); err != nil {
 				return err
 			}
-			s.showCall(ctx, call, sdk.ToolCallStatusInProgress)
+			if !isPlan(call) {
+				s.showCall(ctx, call, sdk.ToolCallStatusInProgress)
+			}
 			return nil
 		}
 	}
@@ -47,13 +49,16 @@ func (e shower) Execute(ctx context.Context, call *tools.Call) (*tools.Result, e
 	switch {
 	case errors.As(err, &pending):
 		s.showCall(ctx, call, sdk.ToolCallStatusPending)
-	case call.Probe:
+	case call.Probe, isPlan(call):
 	case err != nil && ctx.Err() != nil && !call.Trail.Started: // it is made again, or its turn ends
 	default:
 		s.showEnded(call, result, err)
 	}
 	return result, err
 }
+
+// isPlan reports whether a call shows a plan, which an editor is told as such (sendPlan).
+func isPlan(call *tools.Call) bool { return call.Def.Stated().Act == act.Plans }
 
 // callID returns the id by which an editor knows a call: the same one each time the call
 // is shown, also after a restart.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/tools"
 )
 
 // replayJournal shows a stored conversation.
@@ -16,20 +17,32 @@ func (s *session) replayJournal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	done := map[string]bool{}
+	calls := retold{done: map[string]bool{}, plans: map[string]*journal.Use{}}
 	for i := range entries {
-		if entries[i].Kind == journal.ResultEntry {
-			done[entries[i].Call] = true
+		e := &entries[i]
+		if e.Kind == journal.ResultEntry {
+			calls.done[e.Call] = true
+		}
+		for j := range e.Uses {
+			if e.Uses[j].Plans {
+				calls.plans[e.Uses[j].Call] = &e.Uses[j]
+			}
 		}
 	}
 	for i := range entries {
-		s.showEntry(&entries[i], done)
+		s.showEntry(&entries[i], calls)
 	}
 	return nil
 }
 
-// showEntry shows one entry; done says which calls have a result.
-func (s *session) showEntry(e *journal.Entry, done map[string]bool) {
+// retold is what is known of the calls of a stored conversation.
+type retold struct {
+	done  map[string]bool         // calls that have a result
+	plans map[string]*journal.Use // calls that show plans
+}
+
+// showEntry shows one entry.
+func (s *session) showEntry(e *journal.Entry, calls retold) {
 	if e.Child != "" && (e.Kind == journal.UserEntry || e.Kind == journal.AnswerEntry || e.Kind == journal.EndEntry) {
 		return // between the agent and a sub-agent
 	}
@@ -41,9 +54,15 @@ func (s *session) showEntry(e *journal.Entry, done map[string]bool) {
 			s.sendUpdate(sdk.UpdateAgentMessageText(e.Text))
 		}
 		for i := range e.Uses {
-			s.replayCall(&e.Uses[i], done[e.Uses[i].Call])
+			if u := &e.Uses[i]; !u.Plans {
+				s.replayCall(u, calls.done[u.Call])
+			}
 		}
 	case journal.ResultEntry:
+		if u := calls.plans[e.Call]; u != nil {
+			s.replayPlan(u, e)
+			return
+		}
 		status := sdk.ToolCallStatusCompleted
 		if e.Failed {
 			status = sdk.ToolCallStatusFailed
@@ -57,6 +76,13 @@ func (s *session) showEntry(e *journal.Entry, done map[string]bool) {
 			s.sendUpdate(sdk.UpdateAgentMessageText(e.Text))
 		}
 	case journal.StartedEntry, journal.SummaryEntry, journal.ResetEntry:
+	}
+}
+
+// replayPlan shows a plan again, unless its call failed.
+func (s *session) replayPlan(u *journal.Use, result *journal.Entry) {
+	if list, err := tools.ReadPlan(u.Args); err == nil && !result.Failed && result.Child == "" {
+		s.sendPlan(list)
 	}
 }
 

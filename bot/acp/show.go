@@ -14,6 +14,8 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/bot/visible"
+	"github.com/zephbot/zephbot/tools"
 )
 
 // voice is what was shown of the answer of the model call that is under way. An editor cannot take text back, so a text
@@ -81,6 +83,10 @@ func (p *progress) Emit(_ context.Context, e agent.Event) {
 		s.mu.Unlock()
 		s.sendUpdate(sdk.UpdateAgentThoughtText(e.Text))
 		return
+	case agent.PlanEvent:
+		s.mu.Unlock()
+		s.sendPlan(e.Plan)
+		return
 	case agent.DeltaEvent:
 		shown = s.voice.hearPiece(e.Text)
 	case agent.ResetEvent:
@@ -96,6 +102,18 @@ func (p *progress) Emit(_ context.Context, e agent.Event) {
 	if shown != "" {
 		s.sendUpdate(sdk.UpdateAgentMessageText(shown))
 	}
+}
+
+// sendPlan tells the editor the whole plan.
+func (s *session) sendPlan(list []tools.PlanEntry) {
+	entries := make([]sdk.PlanEntry, len(list))
+	for i, e := range list {
+		entries[i] = sdk.PlanEntry{
+			Content: s.redactText(visible.Controls(e.Text)), Priority: sdk.PlanEntryPriorityMedium,
+			Status: sdk.PlanEntryStatus(e.Status), // the same words
+		}
+	}
+	s.sendUpdate(sdk.UpdatePlan(entries...))
 }
 
 // Run implements turn.Progress. It says when the model has said nothing for long; editors have a Stop of their own.

@@ -12,6 +12,7 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/bot/visible"
 	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/tools"
 )
 
 // state is what a turn is doing at the moment, however many events there were. Safe for concurrent use.
@@ -26,10 +27,14 @@ type state struct {
 	done    int
 	total   int
 	silence turn.Silence // of the model
+	plan    []tools.PlanEntry
 }
 
 // saidLength limits what is shown of a tool's own words, in UTF-16 units.
 const saidLength = 200
+
+// mostSteps is how many lines of a plan are shown.
+const mostSteps = 8
 
 // mostSaid is how many calls that run at the same time are shown with their own words.
 const mostSaid = 4
@@ -78,8 +83,20 @@ func (s *state) take(event agent.Event) {
 		if i := slices.IndexFunc(s.running, func(r running) bool { return r.call == event.Call }); i >= 0 {
 			s.running[i].said = event.Text
 		}
+	case agent.PlanEvent:
+		s.version++
+		s.plan = event.Plan
 	case agent.ModelEvent, agent.ThoughtEvent:
 	}
+}
+
+// plainLines returns lines in which nothing is a link, a name or a command.
+func plainLines(lines []string) bot.Content {
+	for i, line := range lines[1:] {
+		lines[i+1] = render.Cut(visible.Name(line), saidLength)
+	}
+	text := strings.Join(lines, "\n")
+	return bot.Content{Text: text, Entities: render.Inert(text)}
 }
 
 // glance describes a frame without building it.
@@ -107,7 +124,7 @@ func (s *state) glance(now time.Time) glance {
 	if g.silent = reached; next > 0 {
 		g.change = min(g.change, next)
 	}
-	g.empty = !g.line && s.text.Len() == 0 && g.silent == 0
+	g.empty = !g.line && s.text.Len() == 0 && g.silent == 0 && len(s.plan) == 0
 	return g
 }
 
@@ -124,25 +141,29 @@ func (s *state) frame(words ProgressWords, language string, now time.Time) bot.C
 	}
 	for i := range s.running {
 		if text := s.running[i].said; text != "" && len(said) < mostSaid {
-			said = append(said, render.Cut(visible.Name(text), saidLength))
+			said = append(said, text)
 		}
 	}
+	steps := tools.Checklist(s.plan, mostSteps)
 	s.mu.Unlock()
 	if took > lineAfter {
-		line := strings.Join(
-			append([]string{words.Line(language, current.does, current.show, done, total, took)}, said...), "\n",
-		)
-		return bot.Content{Text: line, Entities: render.Inert(line)}
+		return plainLines(append(
+			append([]string{words.Line(language, current.does, current.show, done, total, took)}, said...), steps...,
+		))
 	}
 	m := render.Partial(text)
 	content := bot.Content{Text: m.Text, Entities: m.Entities}
-	if silent == 0 {
+	switch {
+	case silent > 0:
+	case content.Text == "" && len(steps) > 0:
+		return plainLines(append([]string{words.Thinking(language)}, steps...))
+	default:
 		return content
 	}
 	line := words.Silent(language, silent)
 	switch {
 	case content.Text == "":
-		return bot.Content{Text: line, Entities: render.Inert(line)}
+		return plainLines(append([]string{line}, steps...))
 	case fits(content, line):
 		content.Text += "\n\n" + line
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/deliver"
 	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/tools"
 )
 
 // sign is something that was shown.
@@ -526,4 +527,45 @@ func TestDraftShowsWhatALongCommandPrints(t *testing.T) {
 		}
 		w.close()
 	})
+}
+
+// TestPlanIsShown: a plan is below what is being done, and alone while the model thinks; an answer that grows takes its
+// place.
+func TestPlanIsShown(t *testing.T) {
+	t.Parallel()
+	for _, chat := range []string{"7", "-7"} {
+		t.Run(chat, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := begin(t, chat, &screen{drafts: chat == "7"})
+				kind := map[string]string{"7": "draft", "-7": "edit"}[chat]
+				last := func() string {
+					if all := w.screen.kinds(kind); len(all) > 0 {
+						return all[len(all)-1].text
+					}
+					return ""
+				}
+				w.Emit(t.Context(), agent.Event{Type: agent.PlanEvent, Plan: []tools.PlanEntry{{Text: "read\x1b[1m", Status: tools.PlanCompleted}, {Text: "write", Status: tools.PlanInProgress}}})
+				pass(6 * time.Second)
+				if got := last(); !strings.HasSuffix(got, "\n☑ read␛[1m\n▶ write") || strings.HasPrefix(got, "☑") {
+					t.Errorf("while it thinks: %q", got)
+				}
+				pass(20 * time.Second)
+				if got := last(); got != "silent 15s\n☑ read␛[1m\n▶ write" {
+					t.Errorf("while it is silent: %q", got)
+				}
+				w.tool("1", "read", "a.log")
+				pass(12 * time.Second)
+				if got := last(); !strings.Contains(got, "a.log") || !strings.HasSuffix(got, "\n☑ read␛[1m\n▶ write") {
+					t.Errorf("while a tool runs: %q", got)
+				}
+				w.finish("1")
+				w.say("Done so")
+				pass(12 * time.Second)
+				if got := last(); got != "Done so" {
+					t.Errorf("while it answers: %q", got)
+				}
+				w.close()
+			})
+		})
+	}
 }

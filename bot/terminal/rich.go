@@ -16,6 +16,7 @@ import (
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/tools"
 )
 
 // Console is the terminal of a person.
@@ -127,7 +128,8 @@ type task struct {
 	tools    []running
 	done     int
 	silence  turn.Silence // of the model
-	queue    []string     // messages for afterwards
+	plan     []tools.PlanEntry
+	queue    []string // messages for afterwards
 }
 
 // running is a call in progress.

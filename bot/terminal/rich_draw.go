@@ -10,12 +10,14 @@ import (
 
 	"github.com/zephbot/zephbot/bot/terminal/console"
 	"github.com/zephbot/zephbot/bot/terminal/paint"
+	"github.com/zephbot/zephbot/tools"
 )
 
 // Limits of the live part, in lines.
 const (
 	maxMenu    = 8
 	maxRunning = 4
+	maxPlan    = 8
 )
 
 // printLines adds lines above the live part; the caller holds the lock and draws.
@@ -84,6 +86,7 @@ func (r *Rich) statusLines() []string {
 	if r.stopping {
 		return append([]string{""}, lines...)
 	}
+	lines = append(r.planLines(width), lines...)
 	for i, t := range r.tools {
 		if i == maxRunning {
 			lines = append(lines, p.Cut(paint.Dim, fmt.Sprintf("  … +%d", len(r.tools)-i), width))
@@ -101,6 +104,19 @@ func (r *Rich) statusLines() []string {
 		}
 	}
 	return append([]string{""}, lines...)
+}
+
+// planLines draws the plan of the turn: a checklist above what is being done.
+func (r *Rich) planLines(width int) []string {
+	var lines []string
+	for _, line := range tools.Checklist(r.plan, min(maxPlan, r.screen.Size().Rows/3)) {
+		look := paint.Dim
+		if strings.HasPrefix(line, "▶") {
+			look = paint.Bold
+		}
+		lines = append(lines, r.rich.Painter.Cut(look, line, width))
+	}
+	return lines
 }
 
 // askLines draws the choices of a question.

@@ -200,6 +200,8 @@ func (p *richProgress) Emit(_ context.Context, e agent.Event) {
 	case agent.ToolFinishedEvent:
 		r.showFinished(e)
 		r.drawScreen()
+	case agent.PlanEvent:
+		r.plan = e.Plan
 	case agent.ModelEvent, agent.ThoughtEvent:
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/tools"
 )
 
 // paper is an output that can be read while it is written.
@@ -306,7 +307,17 @@ func TestSilenceIsShown(t *testing.T) {
 		if got := wait(50 * time.Second); !strings.Contains(got, "silent 1m0s") {
 			t.Errorf("after a minute: %q", got)
 		}
-		r.Watch(turn.Watched{Turn: "t"}).Emit(t.Context(), agent.Event{Type: agent.ThoughtEvent, Text: "hm"})
+		progress := r.Watch(turn.Watched{Turn: "t"})
+		progress.Emit(t.Context(), agent.Event{Type: agent.PlanEvent, Plan: []tools.PlanEntry{{Text: "look", Status: tools.PlanCompleted}, {Text: "write", Status: tools.PlanInProgress}}})
+		if got := wait(time.Second); !strings.Contains(got, "☑ look") || !strings.Contains(got, "▶ write") || strings.Index(got, "▶ write") > strings.Index(got, "Thinking") {
+			t.Errorf("the plan: %q", got)
+		}
+		progress.Emit(t.Context(), agent.Event{Type: agent.PlanEvent})
+		wait(time.Second)
+		if got := wait(time.Second); strings.Contains(got, "write") {
+			t.Errorf("the plan was taken back: %q", got)
+		}
+		progress.Emit(t.Context(), agent.Event{Type: agent.ThoughtEvent, Text: "hm"})
 		wait(time.Second)
 		if got := wait(5 * time.Second); strings.Contains(got, "silent") {
 			t.Errorf("after a thought: %q", got)

@@ -24,6 +24,7 @@ import (
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/bot/visible"
+	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/mcp/content"
 )
 
@@ -112,7 +113,7 @@ func New(opts Options) *Terminal {
 
 // Event is one line of --json output.
 type Event struct {
-	Type     string         `json:"type"` // delta tool_started tool_finished notice approval answer error
+	Type     string         `json:"type"` // delta tool_started tool_finished plan notice approval answer error
 	Session  bot.SessionKey `json:"session"`
 	Turn     string         `json:"turn"`
 	Text     string         `json:"text,omitempty"`
@@ -393,6 +394,9 @@ func (p *progress) Emit(_ context.Context, e agent.Event) {
 		out.Type = "tool_finished"
 		// "[shell] 342 lines -> 28 lines, 91.8% filtered"
 		p.t.showEvent(out, p.t.opts.JSON || p.t.opts.Ask && e.Text != "")
+	case agent.PlanEvent:
+		out.Type, out.Text = "plan", strings.Join(tools.Checklist(e.Plan, tools.MostPlanned), "\n")
+		p.t.showEvent(out, p.t.opts.JSON || p.t.opts.Ask && out.Text != "")
 	case agent.ResetEvent, agent.ToolProgressEvent, agent.ModelEvent, agent.ThoughtEvent:
 	}
 }

@@ -30,7 +30,7 @@ func (s *Silence) Observe(event agent.Event, now time.Time) {
 	case agent.ToolFinishedEvent:
 		delete(s.calls, event.Call)
 		s.heard = now
-	case agent.DeltaEvent, agent.ThoughtEvent, agent.ModelEvent:
+	case agent.DeltaEvent, agent.ThoughtEvent, agent.ModelEvent, agent.PlanEvent:
 		s.heard = now
 	case agent.ResetEvent, agent.ToolProgressEvent:
 	}

@@ -32,16 +32,19 @@ const (
 	Remembers
 	// asks the person whose turn it is, and does nothing else: what they answer is its result
 	Asks
+	Plans // shows the people of the chat the steps that are planned, and does nothing else
 )
 
-// OnlyReads reports whether the autonomy level readonly allows the act: it reads files or web pages (seed 003), or asks
-// the person.
+// OnlyReads reports whether the autonomy level readonly allows the act: it reads files or web pages (seed 003), asks
+// the person, or shows what is planned.
 func (a Act) OnlyReads() bool {
-	return a == ReadsFile || a == Searches || a == ReadsWeb || a == ShowsFile || a == Asks
+	return a == ReadsFile || a == Searches || a == ReadsWeb || a == ShowsFile || a == Asks || a == Plans
 }
 
 // Quiet reports whether a call changes nothing and sends nothing to others than the people of the chat.
-func (a Act) Quiet() bool { return a == Recalls || a == Delegates || a == Asks || a.ReadsFiles() }
+func (a Act) Quiet() bool {
+	return a == Recalls || a == Delegates || a == Asks || a == Plans || a.ReadsFiles()
+}
 
 // ReadsFiles reports whether a call reads files and does nothing else.
 func (a Act) ReadsFiles() bool {
@@ -55,7 +58,7 @@ func (a Act) Free() bool { return a.Quiet() || a == ReadsWeb || a == Keeps || a 
 // work on the session's own data, and changes of files, whose results are our own words.
 func (a Act) Brings() bool {
 	switch a {
-	case Recalls, Asks, Keeps, Remembers, WritesFile, MakesDirectory, RemovesPath, MovesPath, CopiesPath:
+	case Recalls, Asks, Plans, Keeps, Remembers, WritesFile, MakesDirectory, RemovesPath, MovesPath, CopiesPath:
 		return false
 	}
 	return true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -34,11 +35,12 @@ type QuotaOptions struct {
 //
 // The stage counts nothing itself. A call carries its numbers (Call.BatchN and Call.CallN), which come from the
 // journal. A retry, a call that waited for a person, and one that another process continues after a crash are
-// therefore never counted twice.
+// therefore never counted twice. A call that shows a plan is free.
 func NewQuota(o QuotaOptions) tools.Middleware {
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
-			if place, _ := o.countOf(call); place > 0 && place > o.Max {
+			free := call.Def.Stated().Act == act.Plans
+			if place, _ := o.countOf(call); !free && place > 0 && place > o.Max {
 				call.Trail.Effect, call.Trail.Rule = "deny", QuotaRule
 				call.Trail.Reason = reason.New(reason.CallsUsedUp)
 				return nil, o.refuseOverQuota(call)

@@ -171,7 +171,7 @@ func (d *delegate) tools(call *tools.Call, named []string) ([]string, error) {
 	var list, unknown []string
 	if len(named) == 0 {
 		for _, def := range caller.Definitions() {
-			if def.ReadOnly && def.Name != Name && def.Stated().Act != act.Asks {
+			if says := def.Stated().Act; def.ReadOnly && def.Name != Name && says != act.Asks && says != act.Plans {
 				list = append(list, def.Name)
 			}
 		}

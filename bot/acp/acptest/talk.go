@@ -3,6 +3,7 @@ package acptest
 import (
 	"context"
 	"encoding/base64"
+	"strings"
 	"testing"
 
 	sdk "github.com/coder/acp-go-sdk"
@@ -107,6 +108,21 @@ func (e *Editor) Commands(session Session) (names []string) {
 		}
 	}
 	return names
+}
+
+// Plans lists the plans that the editor was told, each as "status text, status text".
+func (e *Editor) Plans(session Session) (list []string) {
+	for _, u := range e.Updates(session) {
+		if u.Plan == nil {
+			continue
+		}
+		var entries []string
+		for _, p := range u.Plan.Entries {
+			entries = append(entries, string(p.Status)+" "+p.Content)
+		}
+		list = append(list, strings.Join(entries, ", "))
+	}
+	return list
 }
 
 // Usage returns what a session has used, as the agent said last; nil = it has not.

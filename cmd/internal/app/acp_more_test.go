@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/zephbot/zephbot/bot/acp/acptest"
 	"github.com/zephbot/zephbot/tools/mcp/mcptest"
 )
@@ -303,5 +305,41 @@ func TestEditorNonsense(t *testing.T) {
 		`"id":908,"error":{"code":-32600`, `"id":910,"error":{"code":-32601`,
 	} {
 		d.Await(t, want)
+	}
+}
+
+// TestEditorPlan: a plan is an update of its own and no call that is shown; a failed one is not shown. A session that is
+// opened again shows the latest one; in the mode that only reads, plans are made too.
+func TestEditorPlan(t *testing.T) {
+	t.Parallel()
+	const script = `on "go": call update_plan {"entries":[{"text":"read","status":"in_progress"},{"text":"key ghp_0123456789abcdefghijABCDEFGHIJ012345","status":"pending"}]}
+then call read {"path":"a.txt"}
+then call update_plan {"entries":[{"text":"read","status":"completed"}]}
+then call update_plan {"entries":[{"text":"","status":"completed"}]}
+then say Done.`
+	d := openStudio(t, &acptest.Editor{}, script, "")
+	d.file(t, "a.txt", "text")
+	s := d.Begin(t, d.dir)
+	if err := d.Mode(t.Context(), s, "architect"); err != nil {
+		t.Fatal(err)
+	}
+	if reason := d.Say(t, s, acptest.Text("go")); reason != "end_turn" || len(d.Asked()) > 0 {
+		t.Errorf("ended with %s, asked %+v", reason, d.Asked())
+	}
+	want := []string{"in_progress read, pending key [redacted]", "completed read"}
+	if diff := cmp.Diff(want, d.Plans(s)); diff != "" {
+		t.Errorf("plans (-want +got):\n%s", diff)
+	}
+	if calls := d.Calls(s); len(calls) != 2 || !strings.Contains(calls[0], " read ") {
+		t.Errorf("calls %q", calls)
+	}
+	if _, err := d.Load(t.Context(), d.dir, s); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(append(want, want...), d.Plans(s)); diff != "" {
+		t.Errorf("opened again (-want +got):\n%s", diff)
+	}
+	if calls := d.Calls(s); len(calls) != 4 {
+		t.Errorf("opened again: calls %q", calls)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/zephbot/zephbot/tools/diagnostics"
 	"github.com/zephbot/zephbot/tools/file"
 	"github.com/zephbot/zephbot/tools/overflow"
+	"github.com/zephbot/zephbot/tools/plan"
 	"github.com/zephbot/zephbot/tools/schedule"
 	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/skill"
@@ -45,6 +46,7 @@ func toolPackages() []toolPackage {
 		{schedule.Says, (*Core).scheduleTools},
 		{delegate.Says, (*Core).delegateTools},
 		{ask.Says, func(*Core, *kit) ([]tools.Tool, error) { return ask.New() }},
+		{plan.Says, (*Core).planTools},
 		{overflow.Says, nil}, // the stage that keeps long outputs
 		{code.Says, nil},     // the index of code
 		{catalog.Says, nil},  // the catalog, which searches all others
@@ -147,6 +149,18 @@ func (c *Core) delegateTools(k *kit) ([]tools.Tool, error) {
 	tool, err := delegate.New(k.registry)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", delegate.Name, err)
+	}
+	return []tools.Tool{tool}, nil
+}
+
+// planTools show people what a model is going to do.
+func (c *Core) planTools(*kit) ([]tools.Tool, error) {
+	if !c.cfg.Tools.Plan.Enabled {
+		return nil, nil
+	}
+	tool, err := plan.New()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", plan.Name, err)
 	}
 	return []tools.Tool{tool}, nil
 }

@@ -38,7 +38,7 @@ func (c *command) chatCommand() *cobra.Command {
 			"message: whenever it does).\n" +
 			"--json prints one JSON object an event:\n" +
 			"{\"type\",\"session\",\"turn\",\"text\",\"call\",\"approval\"} with the types delta, tool_started, " +
-			"tool_finished, notice, approval, answer, error.\n" +
+			"tool_finished, plan, notice, approval, answer, error.\n" +
 			"--plain reads and writes line by line and draws nothing, as for pipes. If there is nobody at the " +
 			"terminal, calls that need approval are denied.",
 		Example: "  zephbot chat --continue\n  zephbot chat --once \"what is in this directory?\"\n" +

@@ -203,6 +203,7 @@ func keyDefaults() [][2]string {
 		{"tools.anomaly.auto_block", `true`},
 		{"tools.anomaly.reasoning_model_warning", `true`},
 		{"tools.diagnostics.max_diagnostics", `50`},
+		{"tools.plan.enabled", `true`},
 		{"tools.retry.max_attempts", `2`},
 		{"tools.retry.base_ms", `500`},
 		{"tools.retry.max_ms", `5000`},

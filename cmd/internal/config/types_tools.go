@@ -22,6 +22,7 @@ type Tools struct {
 	TAFC                   TAFC                    `toml:"tafc" doc:"A field for thoughts in the schema of complex tools."`
 	Anomaly                Anomaly                 `toml:"anomaly" doc:"Block a tool that fails too often."`
 	Diagnostics            Diagnostics             `toml:"diagnostics" doc:"The tool diagnostics."`
+	Plan                   Plan                    `toml:"plan" doc:"The tool update_plan, with which a model shows the steps of a longer task."`
 	Retry                  Retry                   `toml:"retry" doc:"Retry reading calls that failed for a temporary reason."`
 	Utility                Utility                 `toml:"utility" doc:"Skip calls that are unlikely to help."`
 }
@@ -207,6 +208,11 @@ type Anomaly struct {
 // Diagnostics is the table [tools.diagnostics].
 type Diagnostics struct {
 	MaxDiagnostics int `toml:"max_diagnostics" default:"50" min:"1" doc:"Maximum number of findings returned."`
+}
+
+// Plan is the table [tools.plan].
+type Plan struct {
+	Enabled bool `toml:"enabled" default:"true" doc:"Offer the tool to models."`
 }
 
 // Retry is the table [tools.retry].
