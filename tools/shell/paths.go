@@ -3,10 +3,12 @@ package shell
 import (
 	"context"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,6 +25,8 @@ const (
 	maxWalked  = 200_000         // files and directories that are searched for unreadable ones
 	maxBarred  = 2000            // unreadable files that are covered one by one
 	maxWalk    = 5 * time.Second // duration of the search
+	// unseenFor is how long the result of a search is used of places that no command can reach.
+	unseenFor = time.Minute
 )
 
 // lookAt resolves the paths that a command names: each maps to its canonical paths, or to none when nothing exists
@@ -105,6 +109,8 @@ type Unreadable struct {
 	// Denied reports whether a file must not be read. For a directory, it reports whether nothing in it may be read.
 	Denied func(path string, dir bool) bool
 	// Places are files and directories that are searched in addition to the working directory and the allowed paths.
+	// Those that no command can reach are searched once a minute: what is denied there matters only because a file in
+	// the working directory may be the same one.
 	Places []string
 }
 
@@ -145,8 +151,12 @@ func (r *Runner) Bars(ctx context.Context, ws string) (list []string, complete b
 			kept = append(kept, root)
 		}
 	}
+	kept, unseen := r.splitReachable(kept, ws)
 	for _, root := range kept {
 		s.walkRoot(root, s.lookAt)
+	}
+	if len(unseen) > 0 {
+		s.add(r.unseen.lookup(ctx, u, unseen))
 	}
 	for _, p := range r.opts.Toolchains.Read { // as a whole: they are large, and no rule is about single files of theirs
 		if u.Denied(p, true) || u.Denied(filepath.Join(p, "x"), false) {
@@ -160,6 +170,58 @@ func (r *Runner) Bars(ctx context.Context, ws string) (list []string, complete b
 	}
 	slices.Sort(s.found)
 	return slices.Compact(s.found), !s.partial && len(s.found) <= maxBarred
+}
+
+// splitReachable splits roots into those that a command in ws may reach, and the others.
+func (r *Runner) splitReachable(roots []string, ws string) (reachable, unseen []string) {
+	grants := []string{sandbox.Canonical(ws), "/etc", "/proc", "/dev", "/sys", "/run"}
+	for _, p := range slices.Concat(
+		r.opts.AllowedPaths, r.opts.ReadPaths, r.opts.Toolchains.Read, sandbox.SystemDirs(),
+	) {
+		grants = append(grants, sandbox.Canonical(p))
+	}
+	for _, root := range roots {
+		if slices.ContainsFunc(grants, func(g string) bool { return isBelow(root, g) || isBelow(g, root) }) {
+			reachable = append(reachable, root)
+		} else {
+			unseen = append(unseen, root)
+		}
+	}
+	return reachable, unseen
+}
+
+// unseenSearch is the last search of places that no command can reach. Safe for concurrent use.
+type unseenSearch struct {
+	mu     sync.Mutex
+	places []string
+	at     time.Time
+	search
+}
+
+// lookup returns what a search of places has found, at most unseenFor ago.
+func (l *unseenSearch) lookup(ctx context.Context, u Unreadable, places []string) search {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if slices.Equal(l.places, places) && now.Sub(l.at) < unseenFor && now.After(l.at) {
+		return l.search
+	}
+	s := search{Unreadable: u, ctx: ctx, until: now.Add(maxWalk), inodes: map[[2]uint64]bool{}}
+	for _, root := range places {
+		s.walkRoot(root, s.lookAt)
+	}
+	s.ctx, s.Unreadable = nil, Unreadable{} // they end with the call
+	if ctx.Err() == nil {
+		l.places, l.at, l.search = slices.Clone(places), time.Now(), s
+	}
+	return s
+}
+
+// add adds what another search has found.
+func (s *search) add(other search) {
+	s.found = append(s.found, other.found...)
+	maps.Copy(s.inodes, other.inodes)
+	s.partial = s.partial || other.partial
 }
 
 func isBelow(p, dir string) bool {

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/zephbot/zephbot/policy/pathrule"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
@@ -70,6 +72,83 @@ func TestBars(t *testing.T) {
 	}
 	if list, complete := setup(t, shell.Options{}).r.Bars(t.Context(), k.dir); len(list) > 0 || !complete {
 		t.Errorf("nothing is denied: %v", list)
+	}
+}
+
+// TestBarsOfUnreachablePlaces: a place that no command can reach is searched once a minute. A file of the working
+// directory that is the same as one that is denied there is covered.
+func TestBarsOfUnreachablePlaces(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	k := setup(t, shell.Options{Unreadable: func(dir string) (shell.Unreadable, bool) {
+		u, ok := secrets(dir)
+		u.Places = []string{home}
+		return u, ok
+	}})
+	if err := os.WriteFile(filepath.Join(home, "secret.txt"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k.put("open", "x")
+	if err := os.Link(filepath.Join(home, "secret.txt"), filepath.Join(k.dir, "same")); err != nil {
+		t.Fatal(err)
+	}
+	bars := func() []string {
+		got, complete := k.r.Bars(t.Context(), k.dir)
+		if !complete {
+			t.Error("not complete")
+		}
+		return got
+	}
+	want := []string{filepath.Join(home, "secret.txt"), filepath.Join(k.dir, "same")}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, bars()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := os.Mkdir(filepath.Join(home, "vault"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, bars()); diff != "" {
+		t.Errorf("at once (-want +got):\n%s", diff)
+	}
+	k.put("secret.txt", "x") // where commands work, every search is a new one
+	if got := bars(); !slices.Contains(got, filepath.Join(k.dir, "secret.txt")) {
+		t.Errorf("in the working directory: %q", got)
+	}
+}
+
+// BenchmarkBars searches beside homes of many people that no command can reach.
+func BenchmarkBars(b *testing.B) {
+	home, dir := b.TempDir(), b.TempDir()
+	for person := range 100 {
+		for i := range 10 {
+			sub := filepath.Join(home, fmt.Sprint("person", person), fmt.Sprint("dir", i))
+			if err := os.MkdirAll(sub, 0o700); err != nil {
+				b.Fatal(err)
+			}
+			for j := range 100 {
+				if err := os.WriteFile(filepath.Join(sub, fmt.Sprint(j)), nil, 0o600); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	}
+	rules, err := pathrule.New([]string{home + "/*/.ssh/*"}, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, r, err := shell.New(shell.Options{Workspace: func(tools.Origin) (string, error) { return dir, nil }, Unreadable: func(string) (shell.Unreadable, bool) {
+		return shell.Unreadable{Places: []string{home}, Denied: func(path string, _ bool) bool {
+			_, denied := rules.Denied(path)
+			return denied
+		}}, true
+	}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, complete := r.Bars(b.Context(), dir); !complete {
+			b.Fatal("not complete")
+		}
 	}
 }
 

@@ -167,6 +167,7 @@ type Runner struct {
 	probe    sync.Mutex
 	level    *sandbox.Level
 	previews previews
+	unseen   unseenSearch
 }
 
 // New returns the tool and its runner. The error is about the options.
