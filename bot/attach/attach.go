@@ -29,7 +29,7 @@ import (
 // worker of its own session.
 const (
 	fetchTime = 90 * time.Second // of all tries together
-	readTime  = 60 * time.Second // of what is done with the file then, besides its transcription
+	readTime  = 3 * time.Minute  // of what is done with the file then, besides its transcription
 	tries     = 3
 )
 
@@ -39,6 +39,8 @@ const pauseBase = 500 * time.Millisecond
 // Documents read the text of documents (document.Reader).
 type Documents interface {
 	Text(ctx context.Context, f *os.File, kind document.Kind) (text string, cut bool, err error)
+	// Pages draws the first pages of a PDF as pictures; pages is how many it has.
+	Pages(ctx context.Context, f *os.File) (drawn [][]byte, pages int, err error)
 }
 
 // Deps are what a Receiver works with.
@@ -234,6 +236,7 @@ var reasons = map[turn.FileProblem]string{
 	turn.FileNoWords:     "no words were heard in it",
 	turn.FileLong:        "it is too large to be written down",
 	turn.FileUnread:      "its format is not one that can be read",
+	turn.FileScanned:     "it has no text; only its first pages are shown, as pictures",
 	turn.FileNoText:      "no text was found in it; it may consist of scanned pages",
 }
 

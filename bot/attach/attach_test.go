@@ -88,7 +88,7 @@ func (s *scribe) Transcribe(_ context.Context, name string, recording io.Reader,
 // inside reads documents without a process, by their kind alone.
 type inside struct{}
 
-func (inside) Text(_ context.Context, _ *os.File, kind document.Kind) (string, bool, error) {
+func (inside) Text(_ context.Context, f *os.File, kind document.Kind) (string, bool, error) {
 	switch kind {
 	case document.Zip:
 		return "", false, document.ErrTooLarge
@@ -102,9 +102,20 @@ func (inside) Text(_ context.Context, _ *os.File, kind document.Kind) (string, b
 		return strings.Repeat("ß", 5000), true, nil
 	case document.HTML:
 		return " ", false, nil
+	case document.RTF:
+		return "", false, nil
+	case document.PDF:
+		if raw, _ := io.ReadAll(f); strings.Contains(string(raw), "scan") {
+			return "", false, nil
+		}
+		return "the text of a pdf", false, nil
 	default:
 		return "the text of a " + string(kind), false, nil
 	}
+}
+
+func (inside) Pages(context.Context, *os.File) ([][]byte, int, error) {
+	return [][]byte{documenttest.JPEG(20, 30), documenttest.JPEG(20, 30)}, 9, nil
 }
 
 type world struct {
@@ -332,6 +343,21 @@ func TestReceive(t *testing.T) {
 			[]byte("%PDF-1"), nil,
 			[]string{inWorkspace + "\"a.pdf\", 6 B; its text is in \"a.pdf.txt\"]\nThe whole text:\n<document:a.pdf|the text of a pdf>"},
 			[]string{"a.pdf", "a.pdf.txt"},
+		},
+		"scan": {
+			bot.Attachment{Kind: bot.Document, Name: "a.pdf"},
+			[]byte("%PDF-1 scan"), nil,
+			[]string{
+				inWorkspace + "\"a.pdf\", 11 B; it has no text; only its first pages are shown, as pictures]", "image page 1 of the document kept", "image page 2 of the document kept",
+				"said: “a.pdf” is a scan without text: I look at the first 2 of its 9 pages. Send the others by themselves if they matter.",
+			},
+			[]string{"a.pdf"},
+		},
+		"scan, unseen": {
+			bot.Attachment{Kind: bot.Document, Name: "a.pdf"},
+			[]byte("%PDF-1 scan"), func(w *world) { w.deps.Accepts = func() llm.Accepts { return llm.Accepts{} } },
+			[]string{inWorkspace + "\"a.pdf\", 11 B; no text was found in it; it may consist of scanned pages]", "said: I found no text in “a.pdf”; it may be scanned pages. It is stored as it came. Send pages as photos, or a version with text."},
+			[]string{"a.pdf"},
 		},
 		"cut text": {
 			bot.Attachment{Kind: bot.Document, Name: "a.csv"},

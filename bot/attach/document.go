@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -155,6 +156,9 @@ func (w *work) extractText(ctx context.Context, p *place, d *described, f *os.Fi
 	case err != nil && problem == "":
 		return becauseOf(turn.FileAway, err)
 	case err == nil && strings.TrimSpace(text) == "":
+		if kind == document.PDF && w.deps.Accepts().Image {
+			return w.showPages(ctx, d, f)
+		}
 		problem = turn.FileNoText
 	}
 	if problem != "" {
@@ -168,6 +172,32 @@ func (w *work) extractText(ctx context.Context, p *place, d *described, f *os.Fi
 	if err != nil {
 		return becauseOf(turn.FileNoRoom, err)
 	}
+	return nil
+}
+
+// showPages shows the first pages of a document that has no text, as pictures.
+func (w *work) showPages(ctx context.Context, d *described, f *os.File) error {
+	drawn, pages, err := w.deps.Documents.Pages(ctx, f)
+	if err != nil || len(drawn) == 0 {
+		w.deps.Log.Info().Err(err).Str("turn", w.sent.Turn).Msg("the pages of a document cannot be drawn")
+		w.cannotRead(d, turn.Trouble{Problem: turn.FileNoText})
+		return nil
+	}
+	for i, page := range drawn {
+		kept, err := w.keepPicture(ctx, bytes.NewReader(page))
+		if err != nil {
+			return err
+		}
+		d.pages = append(d.pages, llm.Part{
+			Kind: llm.ImagePart, Type: kept.kind, Name: d.what.Name, Hash: kept.Hash, Size: kept.Size,
+			Label: fmt.Sprintf("page %d of the document", i+1),
+		})
+	}
+	if pages > len(drawn) {
+		w.cannotRead(d, turn.Trouble{Problem: turn.FileScanned, Size: int64(len(drawn)), Limit: int64(pages)})
+		return nil
+	}
+	d.note = joinWords(d.note, "it has no text; its pages follow as pictures")
 	return nil
 }
 
@@ -192,6 +222,7 @@ type described struct {
 	more   bool // there is more than begins
 	cut    bool // there is more than is in beside
 	note   string
+	pages  []llm.Part // pictures of its pages
 }
 
 // describeDocument tells the model of a document: what we know of it in our words, how it begins between the marks of
@@ -229,6 +260,7 @@ func (w *work) describeDocument(d *described) {
 		line += "\n" + begin + "\n" + marked
 	}
 	w.addPart(llm.Part{Kind: llm.TextPart, Text: line})
+	w.got.Parts = append(w.got.Parts, d.pages...)
 }
 
 // storedPicture shows a picture that is in the workspace.

@@ -39,7 +39,7 @@ func (w Words) FileTrouble(language string, t turn.Trouble) string {
 	switch t.Problem {
 	case turn.FileTooLarge:
 		return fmt.Sprintf(b.Problems[t.Problem], which, prompt.Bytes(t.Size), megabytes(t.Limit))
-	case turn.FileTooManyDots:
+	case turn.FileTooManyDots, turn.FileScanned:
 		return fmt.Sprintf(b.Problems[t.Problem], which, t.Size, t.Limit)
 	case turn.FileUnseen, turn.FileUnheard, turn.FileMuted:
 		return b.Problems[t.Problem]

@@ -112,7 +112,7 @@ func everything(l string) map[string][]string {
 	for _, problem := range []turn.FileProblem{
 		turn.FileTooLarge, turn.FileGone, turn.FileAway, turn.FileNoRoom, turn.FileUnseen, turn.FileNoPicture, turn.FileTooManyDots, turn.FileDamaged, turn.FileLocked,
 		turn.FileBloated, turn.FileUnheard, turn.FileMuted, turn.FileNoSound, turn.FileNotWritten, turn.FileNoWords,
-		turn.FileLong, turn.FileUnread, turn.FileNoText,
+		turn.FileLong, turn.FileUnread, turn.FileNoText, turn.FileScanned,
 	} {
 		for _, kind := range []string{bot.Photo, bot.Document, bot.Voice, bot.Audio, bot.Video, bot.VideoNote, bot.Animation, "new kind"} {
 			m["FileTrouble"] = append(m["FileTrouble"], w.FileTrouble(l, turn.Trouble{Problem: problem, Kind: kind, Size: 30 << 20, Limit: 20 << 20}))

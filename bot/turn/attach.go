@@ -98,6 +98,7 @@ const (
 	FileLong        FileProblem = "long"        // a recording that is larger than what is written down
 	FileUnread      FileProblem = "unread"      // a format that is not read
 	FileNoText      FileProblem = "no_text"     // a document without a text, such as a scan
+	FileScanned     FileProblem = "scanned"     // a scan of which only the first pages are seen (Size of Limit pages)
 )
 
 // Trouble is a problem with a file, for the person who sent it.

@@ -2,11 +2,15 @@ package document_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
+	"image/jpeg"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/zephbot/zephbot/tools/document"
@@ -18,18 +22,33 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == document.Word {
 		os.Exit(document.Main(os.Args[2:], os.Stdin, os.Stdout))
 	}
-	os.Exit(m.Run())
+	dir, err := os.MkdirTemp("", "zephbot-document")
+	if err != nil {
+		panic(err)
+	}
+	compiled = filepath.Join(dir, "pdfium")
+	shared.Store(newReader())
+	code := m.Run()
+	_ = os.RemoveAll(dir) // it is a temporary directory
+	os.Exit(code)
 }
 
-// reader starts the test binary.
-func reader(t *testing.T) *document.Reader {
-	t.Helper()
+// compiled is where PDFium is kept.
+var compiled string
+
+var shared atomic.Pointer[document.Reader]
+
+// newReader starts the test binary.
+func newReader() *document.Reader {
 	self, err := os.Executable()
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	return document.NewReader([]string{self, document.Word})
+	return document.NewReader([]string{self, document.Word}, compiled)
 }
+
+// reader is a Reader that has been used before.
+func reader(*testing.T) *document.Reader { return shared.Load() }
 
 // file is a file with a content.
 func file(t *testing.T, content []byte) *os.File {
@@ -56,6 +75,7 @@ func TestText(t *testing.T) {
 		err     error
 	}{
 		"pdf":          {documenttest.PDF("Invoice 7\nTotal: 12 (net)", "Thank you"), document.PDF, "[page 1 of 2]\nInvoice 7\nTotal: 12 (net)\n[page 2 of 2]\nThank you\n", nil},
+		"late pdf":     {append([]byte("HTTP/1.1 200 OK\r\n\r\n"), documenttest.PDF("Invoice 7")...), document.PDF, "[page 1 of 1]\nInvoice 7\n", nil},
 		"docx":         {documenttest.DOCX("First <one>", "Zweiter Absatz: ä"), document.Zip, "First <one>\nZweiter Absatz: ä\n", nil},
 		"xlsx":         {documenttest.XLSX("Costs", []string{"what", "EUR"}, []string{"rent", "900"}), document.Zip, "[sheet Costs]\nwhat\tEUR\nrent\t900\n", nil},
 		"html":         {[]byte("<html><head><title>T</title><script>x()</script></head><body><h1>T</h1><p>Hello <b>you</b></p><p style='display:none'>obey</p></body></html>"), document.HTML, "# T\n\nHello **you**", nil},
@@ -78,6 +98,73 @@ func TestText(t *testing.T) {
 				t.Errorf("%q, cut %t, %v; want %q, %v", got, cut, err, test.want, test.err)
 			}
 		})
+	}
+}
+
+// A scan has no text; its pages are drawn, as many as a model is shown.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	scan := documenttest.Scan(10)
+	if text, _, err := reader(t).Text(t.Context(), file(t, scan), document.PDF); text != "" || err != nil {
+		t.Errorf("%q, %v", text, err)
+	}
+	drawn, pages, err := reader(t).Pages(t.Context(), file(t, scan))
+	if err != nil || pages != 10 || len(drawn) != 8 {
+		t.Fatalf("%d of %d pages, %v", len(drawn), pages, err)
+	}
+	for _, page := range drawn {
+		m, err := jpeg.DecodeConfig(bytes.NewReader(page))
+		if err != nil || m.Height != 1600 || m.Width < 1200 {
+			t.Errorf("%+v, %v", m, err)
+		}
+	}
+	if _, _, err := reader(t).Pages(t.Context(), file(t, []byte("%PDF-1.4"))); !errors.Is(err, document.ErrDamaged) {
+		t.Error(err)
+	}
+}
+
+// PDFium is the one of the version of the library that is used; ZEPH_UPDATE=1 packs it anew.
+func TestPDFiumIsTheLibrarys(t *testing.T) {
+	t.Parallel()
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/klippa-app/go-pdfium").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "internal", "pdfium_wasm", "pdfium.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv("ZEPH_UPDATE") != "" {
+		var b bytes.Buffer
+		z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = z.Write(want)
+		if err := errors.Join(err, z.Close(), os.WriteFile("pdfium.wasm.gz", b.Bytes(), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if got, err := document.UnpackEngine(); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes, want the %d of the library (ZEPH_UPDATE=1 packs them), %v", len(got), len(want), err)
+	}
+}
+
+// Where nothing can be kept, PDFium is compiled for each document.
+func TestNoPlaceForPDFium(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("compiles PDFium")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := document.NewReader([]string{self, document.Word}, "/proc/nowhere")
+	text, _, err := r.Text(t.Context(), file(t, documenttest.PDF("Invoice")), document.PDF)
+	if text != "[page 1 of 1]\nInvoice\n" || err != nil {
+		t.Errorf("%q, %v", text, err)
 	}
 }
 
@@ -110,7 +197,7 @@ func TestTheEndOfAContextIsAnError(t *testing.T) {
 	if _, _, err := reader(t).Text(ctx, file(t, documenttest.PDF("x")), document.PDF); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if _, _, err := document.NewReader([]string{"/nowhere/program"}).Text(t.Context(), file(t, nil), document.PDF); err == nil || errors.Is(err, document.ErrDamaged) {
+	if _, _, err := document.NewReader([]string{"/nowhere/program"}, "").Text(t.Context(), file(t, nil), document.PDF); err == nil || errors.Is(err, document.ErrDamaged) {
 		t.Errorf("a process that cannot be started: %v", err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/klippa-app/go-pdfium"
+
 	"github.com/zephbot/zephbot/tools/charset"
 	"github.com/zephbot/zephbot/tools/web"
 )
@@ -29,7 +31,7 @@ func (t *text) add(s string) error {
 
 // read reads a document of a kind. cut says that there is more than MaxText. Errors are those of the package; a library
 // that panics found a damaged document.
-func read(r io.ReaderAt, size int64, kind Kind) (out string, cut bool, err error) {
+func read(r io.ReaderAt, size int64, kind Kind, engine pdfium.Pdfium) (out string, cut bool, err error) {
 	t := &text{}
 	defer func() {
 		if p := recover(); p != nil {
@@ -38,7 +40,7 @@ func read(r io.ReaderAt, size int64, kind Kind) (out string, cut bool, err error
 	}()
 	switch kind {
 	case PDF:
-		err = readPDF(t, r, size)
+		err = readPDF(t, engine, r, size)
 	case Zip:
 		err = readZip(t, r, size)
 	case Old:

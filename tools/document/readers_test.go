@@ -26,7 +26,7 @@ func readAs(name string, content []byte) (string, error) {
 func TestRealDocuments(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/real/*")
-	if err != nil || len(files) < 17 {
+	if err != nil || len(files) < 20 {
 		t.Fatal(files, err)
 	}
 	for _, name := range files {
@@ -40,6 +40,9 @@ func TestRealDocuments(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := readAs(name, content)
+			if filepath.Ext(name) == ".pdf" {
+				got, _, err = reader(t).Text(t.Context(), file(t, content), document.PDF)
+			}
 			if err != nil {
 				got += "error: " + err.Error() + "\n"
 			}

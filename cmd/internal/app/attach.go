@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
@@ -47,12 +49,21 @@ func (c *Core) attachments(ch channel) (turn.Attachments, error) {
 		Dir: func(channel string, session bot.SessionKey, workspace string) (string, error) {
 			return c.kit.files.Dir(tools.Origin{Channel: channel, Session: string(session), Workspace: workspace})
 		},
-		Documents:   document.NewReader(documentReader()),
+		Documents:   document.NewReader(documentReader(), c.readerCache()),
 		Accepts:     func() llm.Accepts { return llm.AcceptsOf(c.provider) },
 		Transcriber: scribe,
 		Hears:       c.own.Hears,
 		Retry:       retry,
 	}), nil
+}
+
+// readerCache is where the reader of PDF keeps itself as machine code: in the directory that systemd gives a service for
+// such files, else in our own.
+func (c *Core) readerCache() string {
+	if dir, _, _ := strings.Cut(os.Getenv("CACHE_DIRECTORY"), ":"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "pdfium")
+	}
+	return filepath.Join(c.dir, "pdfium")
 }
 
 // documentReader starts this program as the process that reads documents.

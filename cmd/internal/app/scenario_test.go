@@ -1,7 +1,9 @@
 package app_test
 
 import (
+	"context"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -27,6 +29,7 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	flag.Parse()
+	prepareReader()
 	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
 		most := 4 // scenarios wait for timers more than they compute
 		if testing.Short() {
@@ -119,5 +122,24 @@ func TestScenariosOnPostgreSQL(t *testing.T) {
 			}
 			apptest.PlayOn(t, archive, cluster.URL(cluster.Database(t, "")))
 		})
+	}
+}
+
+// prepareReader has the services of the tests share what reads PDF, so that not each of them compiles it.
+func prepareReader() {
+	if os.Getenv("CACHE_DIRECTORY") != "" {
+		return
+	}
+	dir := filepath.Join(os.TempDir(), fmt.Sprint("zephbot-tests-", os.Getuid()))
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Setenv("CACHE_DIRECTORY", dir)
+	}
+	if err == nil {
+		reader := document.NewReader([]string{self, document.Word}, filepath.Join(dir, "pdfium"))
+		err = reader.Prepare(context.Background())
+	}
+	if err != nil {
+		panic(err)
 	}
 }

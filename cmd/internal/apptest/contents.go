@@ -120,6 +120,7 @@ func documents() map[string]func() telegramtest.File {
 		"document": file("report.pdf", "application/pdf", func() []byte {
 			return documenttest.PDF("Invoice 7\nTotal: 12 EUR", "Pay soon")
 		}),
+		"scan": file("scan.pdf", "application/pdf", func() []byte { return documenttest.Scan(10) }),
 		"docx": file("letter.docx", word, func() []byte { return documenttest.DOCX("Dear Ben", "All is well.") }),
 		"xlsx": file("costs.xlsx", sheet, func() []byte {
 			return documenttest.XLSX("Costs", []string{"what", "EUR"}, []string{"rent", "900"})

@@ -77,6 +77,39 @@ func pdf(contents [][]byte, more []byte) []byte {
 	return b.Bytes()
 }
 
+// Scan is a document of so many pages, each of them one picture.
+func Scan(pages int) []byte {
+	var b bytes.Buffer
+	var at []int
+	b.WriteString("%PDF-1.4\n")
+	object := func(content string) {
+		at = append(at, b.Len())
+		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", len(at), content)
+	}
+	var kids strings.Builder
+	for i := range pages {
+		fmt.Fprintf(&kids, "%d 0 R ", 5+i)
+	}
+	picture := JPEG(60, 80)
+	const draw = "q 612 0 0 792 0 0 cm /I Do Q"
+	object("<< /Type /Catalog /Pages 2 0 R >>")
+	object(fmt.Sprintf("<< /Type /Pages /Kids [%s] /Count %d >>", kids.String(), pages))
+	object(fmt.Sprintf("<< /Type /XObject /Subtype /Image /Width 60 /Height 80 /ColorSpace /DeviceRGB "+
+		"/BitsPerComponent 8 /Filter /DCTDecode /Length %d >>\nstream\n%s\nendstream", len(picture), picture))
+	object(fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(draw), draw))
+	for range pages {
+		object("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] " +
+			"/Resources << /XObject << /I 3 0 R >> >> /Contents 4 0 R >>")
+	}
+	xref := b.Len()
+	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(at)+1)
+	for _, offset := range at {
+		fmt.Fprintf(&b, "%010d 00000 n \n", offset)
+	}
+	fmt.Fprintf(&b, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(at)+1, xref)
+	return b.Bytes()
+}
+
 // Zip is an archive of files, by name and content in turn.
 func Zip(pairs ...string) []byte {
 	var b bytes.Buffer
