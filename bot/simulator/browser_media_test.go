@@ -118,6 +118,13 @@ func (b *tab) quote() {
 	b.Until(`document.querySelector("#text").value === "this one" && document.querySelector("#strip-text").textContent.startsWith("Edit")`)
 	b.Do("not", chromedp.KeyEvent(kb.Escape))
 	b.Until(`document.querySelector("#text").value === ""`)
+	// An own message that answers a long one stays in the chat.
+	b.write(strings.Repeat("long ", 200))
+	b.Until(`[...document.querySelectorAll("li.bot-made .text")].at(-1)?.textContent.startsWith("echo: long long")`)
+	b.Do("answer a long one", chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll("li.bot-made [data-act='reply']")].at(-1).click()`))
+	b.write("short")
+	b.Until(`[...document.querySelectorAll("li.mine .text")].at(-1)?.textContent === "short"`)
+	b.Until(`[...document.querySelectorAll("li.mine .bubble")].at(-1).getBoundingClientRect().left >= document.querySelector("#messages").getBoundingClientRect().left`)
 }
 
 // alone: an ephemeral message is marked, and another person does not see it.

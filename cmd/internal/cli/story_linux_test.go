@@ -73,6 +73,13 @@ func (m *storyteller) next(asked string, results int) []string {
 		return calls(call("write", map[string]any{"path": "latency.csv", "content": "hour,ms\n10,41\n11,43\n12,40\n13,44\n14,118\n15,121\n"}))
 	case strings.Contains(asked, "latency.csv"):
 		return say("Done: `latency.csv` has the six values of the chart.")
+	case strings.Contains(asked, "offsite") && results == 0:
+		return calls(call("ask_user", map[string]any{"questions": []map[string]any{
+			{"question": "Which day suits the team?", "date": true},
+			{"question": "What do you want to do there?", "choices": []string{"Workshop", "Hiking", "Cooking", "Nothing at all"}, "several": true},
+		}}))
+	case strings.Contains(asked, "offsite"):
+		return say("Planned: **hiking and cooking**. I will look for a house near the lake.")
 	case strings.Contains(asked, "chart"):
 		m.mu.Lock()
 		m.looked = m.looked || strings.Contains(asked, "data:image/png;base64,")
@@ -371,4 +378,28 @@ func TestAdmission(t *testing.T) {
 	s.see(simulator.Ann, simulator.Ann, 0, "Garden", "Admitted")
 	s.ask("say", fields{"me": simulator.Dora, "chat": simulator.Garden, "text": "@zephbot and now?"}, nil)
 	s.see(simulator.Dora, simulator.Garden, 0, "Ask me about the chart.")
+}
+
+// TestAskedInTheSimulator: the page shows a question with its buttons and marks to everybody of a group, and takes answers
+// from the one who is asked only.
+func TestAskedInTheSimulator(t *testing.T) {
+	t.Parallel()
+	s := tell(t)
+	s.say(simulator.Ann, "@zephbot plan our offsite")
+	card := s.await(simulator.Ben, "Which day suits the team?", "Only Ann can answer", "question 1 of 2")
+	s.press(simulator.Ben, simulator.Team, &card, "Tomorrow")
+	s.ask("say", fields{"me": simulator.Ann, "chat": simulator.Team, "thread": storyTopic, "text": "24.12.2030", "reply_to": card.MessageID}, nil)
+	card = s.await(simulator.Ann, "→ 2030-12-24", "What do you want to do there?")
+	s.press(simulator.Ann, simulator.Team, &card, "☐ Hiking")
+	for !strings.Contains(fmt.Sprint(card.Keyboard), "☑ Hiking") {
+		card = s.await(simulator.Ann, "What do you want to do there?")
+	}
+	s.press(simulator.Ann, simulator.Team, &card, "☐ Cooking")
+	for !strings.Contains(fmt.Sprint(card.Keyboard), "☑ Cooking") {
+		card = s.await(simulator.Ann, "What do you want to do there?")
+	}
+	s.shot(simulator.Ann, "ask")
+	s.press(simulator.Ann, simulator.Team, &card, "Done")
+	s.await(simulator.Ben, "Planned: hiking and cooking")
+	s.await(simulator.Ben, "→ Hiking, Cooking", "Answered by Ann")
 }
