@@ -33,19 +33,19 @@ func (d *Desk) Card(ctx context.Context, q approval.Inquiry) (bot.Content, error
 		return bot.Content{}, err
 	}
 	d.openedIn(q.Place)
-	return d.card(q, so), nil
+	return d.questionCard(q, so), nil
 }
 
-// card returns the card with the current question.
-func (d *Desk) card(q approval.Inquiry, so draft) bot.Content {
+// questionCard returns the card with the current question.
+func (d *Desk) questionCard(q approval.Inquiry, so draft) bot.Content {
 	at := len(so.Answers)
 	if at >= len(q.Form.Questions) {
-		return d.record(q, so)
+		return d.recordCard(q, so)
 	}
 	asked, w := &q.Form.Questions[at], d.deps.Words.At(q.Place)
-	lines := d.answers(q, so)
-	lines = append(lines, "❓ "+shown(w, q.Language, asked.Text))
-	if long(asked) {
+	lines := d.answerLines(q, so)
+	lines = append(lines, "❓ "+shownText(w, q.Language, asked.Text))
+	if isLong(asked) {
 		for i, choice := range asked.Choices {
 			lines = append(lines, strconv.Itoa(i+1)+". "+visible.Name(choice))
 		}
@@ -58,25 +58,25 @@ func (d *Desk) card(q approval.Inquiry, so draft) bot.Content {
 		Kind: asked.Kind, Several: asked.Several, Name: name, Suspicious: visible.Name(q.Suspicious),
 		Number: at + 1, Of: len(q.Form.Questions), Expires: q.Expires, Typed: d.deps.Messages,
 	}))
-	content := plain(lines, q.Language)
-	content.Buttons = d.buttons(q, so, asked)
+	content := plainCard(lines, q.Language)
+	content.Buttons = d.questionButtons(q, so, asked)
 	return content
 }
 
-// plain returns lines that become no links, mentions or commands: they contain words of a model and of people.
-func plain(lines []string, language string) bot.Content {
+// plainCard returns lines that become no links, mentions or commands: they contain words of a model and of people.
+func plainCard(lines []string, language string) bot.Content {
 	text := strings.Join(lines, "\n")
 	return bot.Content{Text: text, Entities: render.Inert(text), Language: language}
 }
 
-// shown shows a text of a model, with signs for what cannot be seen.
-func shown(w texts.Words, language, text string) string {
+// shownText shows a text of a model, with signs for what cannot be seen.
+func shownText(w texts.Words, language, text string) string {
 	text, _ = w.Visible(language).Text(text)
 	return text
 }
 
-// long reports whether the choices do not fit on their buttons.
-func long(asked *tools.FormQuestion) bool {
+// isLong reports whether the choices do not fit on their buttons.
+func isLong(asked *tools.FormQuestion) bool {
 	for _, choice := range asked.Choices {
 		if render.Length(choice) > fullLabel {
 			return true
@@ -85,8 +85,8 @@ func long(asked *tools.FormQuestion) bool {
 	return false
 }
 
-// buttons returns the buttons of the current question.
-func (d *Desk) buttons(q approval.Inquiry, so draft, asked *tools.FormQuestion) [][]bot.Button {
+// questionButtons returns the buttons of the current question.
+func (d *Desk) questionButtons(q approval.Inquiry, so draft, asked *tools.FormQuestion) [][]bot.Button {
 	at, w := len(so.Answers), d.deps.Words
 	labels := w.InquiryButtons(q.Language)
 	button := func(label, choice string) bot.Button {
@@ -139,8 +139,8 @@ func inRows(list []bot.Button) [][]bot.Button {
 	return rows
 }
 
-// answers returns what was answered so far, a line for each question.
-func (d *Desk) answers(q approval.Inquiry, so draft) []string {
+// answerLines returns what was answered so far, a line for each question.
+func (d *Desk) answerLines(q approval.Inquiry, so draft) []string {
 	var lines []string
 	for i := range so.Answers {
 		if i == len(q.Form.Questions) {
@@ -182,14 +182,14 @@ func dayText(day string) string {
 }
 
 // Record implements approval.Inquiries.
-func (d *Desk) Record(q approval.Inquiry) bot.Content { return d.record(q, draft{}) }
+func (d *Desk) Record(q approval.Inquiry) bot.Content { return d.recordCard(q, draft{}) }
 
-// record returns what the card becomes: the questions, what was answered, and how it ended.
-func (d *Desk) record(q approval.Inquiry, so draft) bot.Content {
+// recordCard returns what the card becomes: the questions, what was answered, and how it ended.
+func (d *Desk) recordCard(q approval.Inquiry, so draft) bot.Content {
 	w := d.deps.Words.At(q.Place)
-	lines := d.answers(q, so)
+	lines := d.answerLines(q, so)
 	for i := len(so.Answers); i < len(q.Form.Questions); i++ {
-		lines = append(lines, shown(w, q.Language, q.Form.Questions[i].Text))
+		lines = append(lines, shownText(w, q.Language, q.Form.Questions[i].Text))
 	}
-	return plain(append(lines, w.InquiryEnded(q.Language, *q.Approval)), q.Language)
+	return plainCard(append(lines, w.InquiryEnded(q.Language, *q.Approval)), q.Language)
 }

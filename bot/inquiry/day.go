@@ -17,7 +17,7 @@ var clockTime = regexp.MustCompile(`^\D*(\d{1,2}):(\d{2})\D*$`)
 // English.
 func (d *Desk) readDay(q approval.Inquiry, text, language string) (answer tools.FormAnswer, problem string) {
 	labels := d.deps.Words.InquiryButtons(language)
-	zone := d.zone(q)
+	zone := d.zoneOf(q)
 	wanted := strings.TrimSpace(text)
 	for word, english := range map[string]string{labels.Today: "today", labels.Tomorrow: "tomorrow"} {
 		rest, ok := cutWord(wanted, word)

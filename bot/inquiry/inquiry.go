@@ -135,48 +135,48 @@ func (d *Desk) Press(
 	w := d.deps.Words
 	switch {
 	case choice == approval.Declined:
-		return d.end(q, msg, so, bot.Denied, say)
+		return d.endInquiry(q, msg, so, bot.Denied, say)
 	case (choice == approval.Typed || choice == approval.Filled) && d.deps.Messages: // there is no such button
-		return say1(say(w.UnknownQuestion(msg.Language), true)), nil
+		return onlySay(say(w.UnknownQuestion(msg.Language), true)), nil
 	case choice == approval.Filled:
-		return d.fill(q, msg, so, say)
+		return d.fillAnswers(q, msg, so, say)
 	case choice == approval.Typed:
-		return d.take(q, msg, so, msg.Text, say)
+		return d.takeWords(q, msg, so, msg.Text, say)
 	}
 	number, choice, _ := strings.Cut(choice, ".")
 	at, err := strconv.Atoi(number)
 	if err != nil || at < 0 || at >= len(q.Form.Questions) || len(so.Answers) >= len(q.Form.Questions) {
-		return say1(say(w.UnknownQuestion(msg.Language), true)), nil //nolint:nilerr // a reply
+		return onlySay(say(w.UnknownQuestion(msg.Language), true)), nil //nolint:nilerr // a reply
 	}
 	if at != len(so.Answers) { // a second press, of a card that has gone on
-		return say1(say(w.InquiryAnswered(msg.Language), false)), nil
+		return onlySay(say(w.InquiryAnswered(msg.Language), false)), nil
 	}
-	answer, whole := d.pressed(q, so, choice)
+	answer, whole := d.pressedAnswer(q, so, choice)
 	switch {
 	case answer == nil && whole:
-		return say1(say(w.UnknownQuestion(msg.Language), true)), nil
+		return onlySay(say(w.UnknownQuestion(msg.Language), true)), nil
 	case answer == nil:
-		return d.toggle(ctx, q, so, choice, msg, say)
+		return d.toggleChoice(ctx, q, so, choice, msg, say)
 	}
-	return d.goOn(q, msg, so, *answer, say)
+	return d.storeAnswer(q, msg, so, *answer, say)
 }
 
-// say1 returns an Effect that only says something.
-func say1(row bot.Row) turn.Effect { return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}} }
+// onlySay returns an Effect that only says something.
+func onlySay(row bot.Row) turn.Effect { return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}} }
 
-// pressed returns the answer that a button gives to the current question. Without one, whole says that there is no such
+// pressedAnswer returns the answer that a button gives to the current question. Without one, whole says that there is no such
 // button; otherwise it marks a choice.
-func (d *Desk) pressed(q approval.Inquiry, so draft, choice string) (answer *tools.FormAnswer, whole bool) {
+func (d *Desk) pressedAnswer(q approval.Inquiry, so draft, choice string) (answer *tools.FormAnswer, whole bool) {
 	asked := q.Form.Questions[len(so.Answers)]
 	n, err := strconv.Atoi(choice)
 	isChoice := err == nil && n >= 0 && n < len(asked.Choices)
 	date := asked.Kind == tools.DateQuestion
-	now := d.now(q)
+	now := d.localTime(q)
 	switch {
 	case choice == skips && len(q.Form.Questions) > 1:
 		return &tools.FormAnswer{}, false
 	case choice == done && asked.Several && len(so.Picked) > 0:
-		return &tools.FormAnswer{Chosen: picked(&asked, so.Picked)}, false
+		return &tools.FormAnswer{Chosen: pickedChoices(&asked, so.Picked)}, false
 	case isChoice && asked.Several:
 		return nil, false
 	case isChoice:
@@ -192,10 +192,10 @@ func (d *Desk) pressed(q approval.Inquiry, so draft, choice string) (answer *too
 	return nil, true
 }
 
-// now is the present in the zone of the person who answers.
-func (d *Desk) now(q approval.Inquiry) time.Time { return d.deps.Now().In(d.zone(q)) }
+// localTime is the present in the zone of the person who answers.
+func (d *Desk) localTime(q approval.Inquiry) time.Time { return d.deps.Now().In(d.zoneOf(q)) }
 
-func (d *Desk) zone(q approval.Inquiry) *time.Location {
+func (d *Desk) zoneOf(q approval.Inquiry) *time.Location {
 	if d.deps.Zone != nil {
 		if zone := d.deps.Zone(q.Caller); zone != nil {
 			return zone
@@ -204,8 +204,8 @@ func (d *Desk) zone(q approval.Inquiry) *time.Location {
 	return time.UTC
 }
 
-// picked returns the choices with some numbers, in the order of the question.
-func picked(asked *tools.FormQuestion, numbers []int) []string {
+// pickedChoices returns the choices with some numbers, in the order of the question.
+func pickedChoices(asked *tools.FormQuestion, numbers []int) []string {
 	var list []string
 	for i, choice := range asked.Choices {
 		if slices.Contains(numbers, i) {
@@ -215,8 +215,8 @@ func picked(asked *tools.FormQuestion, numbers []int) []string {
 	return list
 }
 
-// toggle marks a choice of a question with several answers, or takes the mark away.
-func (d *Desk) toggle(
+// toggleChoice marks a choice of a question with several answers, or takes the mark away.
+func (d *Desk) toggleChoice(
 	ctx context.Context, q approval.Inquiry, so draft, choice string, msg *bot.Message,
 	say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
@@ -230,12 +230,12 @@ func (d *Desk) toggle(
 	} else {
 		so.Picked = append(slices.Clone(so.Picked), n)
 	}
-	change := bot.Change{Send: []bot.Row{say(d.deps.Words.Noted(msg.Language, 0), false), d.edit(q, d.card(q, so))}}
-	return turn.Effect{Change: change}, d.keep(q, so, before, &change)
+	change := bot.Change{Send: []bot.Row{say(d.deps.Words.Noted(msg.Language, 0), false), d.editCard(q, d.questionCard(q, so))}}
+	return turn.Effect{Change: change}, d.keepDraft(q, so, before, &change)
 }
 
-// keep adds to a Change that the answers so far are stored, if they are still what the Change was computed from.
-func (d *Desk) keep(q approval.Inquiry, so draft, before string, change *bot.Change) error {
+// keepDraft adds to a Change that the answers so far are stored, if they are still what the Change was computed from.
+func (d *Desk) keepDraft(q approval.Inquiry, so draft, before string, change *bot.Change) error {
 	raw, err := json.Marshal(so)
 	if err != nil {
 		return fmt.Errorf("answers: %w", err)
@@ -246,32 +246,32 @@ func (d *Desk) keep(q approval.Inquiry, so draft, before string, change *bot.Cha
 	return nil
 }
 
-// edit returns the row that shows something else on the card.
-func (d *Desk) edit(q approval.Inquiry, content bot.Content) bot.Row {
+// editCard returns the row that shows something else on the card.
+func (d *Desk) editCard(q approval.Inquiry, content bot.Content) bot.Row {
 	return bot.Row{
 		Session: q.Session, Turn: q.Turn, Place: q.Place, Purpose: bot.Record, EditRow: q.Row, Content: content,
 	}
 }
 
-// goOn stores an answer, and goes on with the next question, or with the turn.
-func (d *Desk) goOn(
+// storeAnswer stores an answer, and goes on with the next question, or with the turn.
+func (d *Desk) storeAnswer(
 	q approval.Inquiry, msg *bot.Message, so draft, answer tools.FormAnswer, say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
 	before := so.stored
 	so.Answers, so.Picked = append(slices.Clone(so.Answers), answer), nil
 	if len(so.Answers) == len(q.Form.Questions) {
-		return d.end(q, msg, so, bot.Approved, say)
+		return d.endInquiry(q, msg, so, bot.Approved, say)
 	}
-	change := bot.Change{Send: []bot.Row{d.edit(q, d.card(q, so))}}
+	change := bot.Change{Send: []bot.Row{d.editCard(q, d.questionCard(q, so))}}
 	if msg.Kind == bot.Press {
 		change.Send = append([]bot.Row{say(d.deps.Words.Noted(msg.Language, 0), false)}, change.Send...)
 	}
-	err := d.keep(q, so, before, &change)
+	err := d.keepDraft(q, so, before, &change)
 	return turn.Effect{Change: change}, err
 }
 
-// end ends an inquiry: with all answers, or because the person does not want to answer.
-func (d *Desk) end(
+// endInquiry ends an inquiry: with all answers, or because the person does not want to answer.
+func (d *Desk) endInquiry(
 	q approval.Inquiry, msg *bot.Message, so draft, state bot.ApprovalState,
 	say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
@@ -285,37 +285,37 @@ func (d *Desk) end(
 		Decide: []bot.Decision{{
 			ID: q.ID, State: state, Scope: bot.Once, By: msg.Caller, ByName: by, Votes: q.Votes, At: ended.Decided,
 		}},
-		Send: []bot.Row{d.edit(q, d.record(q, so))},
+		Send: []bot.Row{d.editCard(q, d.recordCard(q, so))},
 	}
 	if msg.Kind == bot.Press {
 		change.Send = append([]bot.Row{say(d.deps.Words.Noted(msg.Language, 0), false)}, change.Send...)
 	}
-	err := d.keep(q, so, before, &change)
+	err := d.keepDraft(q, so, before, &change)
 	return turn.Effect{Change: change, Decided: []bot.SessionKey{q.Session}}, err
 }
 
-// take takes what a person has written as the answer to the current question.
-func (d *Desk) take(
+// takeWords takes what a person has written as the answer to the current question.
+func (d *Desk) takeWords(
 	q approval.Inquiry, msg *bot.Message, so draft, text string, say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
 	if len(so.Answers) >= len(q.Form.Questions) {
-		return say1(say(d.deps.Words.InquiryAnswered(msg.Language), true)), nil
+		return onlySay(say(d.deps.Words.InquiryAnswered(msg.Language), true)), nil
 	}
-	answer, problem := d.read(q, so, text, msg.Language)
+	answer, problem := d.readAnswer(q, so, text, msg.Language)
 	if problem != "" {
-		return say1(say(problem, true)), nil
+		return onlySay(say(problem, true)), nil
 	}
-	return d.goOn(q, msg, so, answer, say)
+	return d.storeAnswer(q, msg, so, answer, say)
 }
 
-// fill takes the answers to all questions at once.
-func (d *Desk) fill(
+// fillAnswers takes the answers to all questions at once.
+func (d *Desk) fillAnswers(
 	q approval.Inquiry, msg *bot.Message, so draft, say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
 	var filled [][]string
 	if err := json.Unmarshal([]byte(msg.Text), &filled); err != nil || len(filled) != len(q.Form.Questions) {
 		//nolint:nilerr // a reply
-		return say1(say(d.deps.Words.UnknownQuestion(msg.Language), true)), nil
+		return onlySay(say(d.deps.Words.UnknownQuestion(msg.Language), true)), nil
 	}
 	for len(so.Answers) < len(q.Form.Questions) {
 		var answer tools.FormAnswer
@@ -323,19 +323,19 @@ func (d *Desk) fill(
 			if strings.TrimSpace(text) == "" {
 				continue
 			}
-			one, problem := d.read(q, so, text, msg.Language)
+			one, problem := d.readAnswer(q, so, text, msg.Language)
 			if problem != "" { // nobody is asked again: the model may understand it
 				one = tools.FormAnswer{Text: render.Cut(text, maxAnswer)}
 			}
-			answer = joined(answer, one)
+			answer = joinAnswers(answer, one)
 		}
 		so.Answers, so.Picked = append(slices.Clone(so.Answers), answer), nil
 	}
-	return d.end(q, msg, so, bot.Approved, say)
+	return d.endInquiry(q, msg, so, bot.Approved, say)
 }
 
-// joined adds an answer to another one to the same question.
-func joined(a, more tools.FormAnswer) tools.FormAnswer {
+// joinAnswers adds an answer to another one to the same question.
+func joinAnswers(a, more tools.FormAnswer) tools.FormAnswer {
 	a.Chosen = append(a.Chosen, more.Chosen...)
 	if a.Text != "" && more.Text != "" {
 		more.Text = a.Text + "\n" + more.Text
@@ -349,8 +349,8 @@ func joined(a, more tools.FormAnswer) tools.FormAnswer {
 	return a
 }
 
-// read reads what a person has written in answer to the current question, or says what is wrong with it.
-func (d *Desk) read(q approval.Inquiry, so draft, text, language string) (answer tools.FormAnswer, problem string) {
+// readAnswer reads what a person has written in answer to the current question, or says what is wrong with it.
+func (d *Desk) readAnswer(q approval.Inquiry, so draft, text, language string) (answer tools.FormAnswer, problem string) {
 	text = strings.TrimSpace(text)
 	asked := &q.Form.Questions[len(so.Answers)]
 	if utf8.RuneCountInString(text) > maxAnswer {
@@ -363,7 +363,7 @@ func (d *Desk) read(q approval.Inquiry, so draft, text, language string) (answer
 		return tools.FormAnswer{Chosen: chosen}, ""
 	}
 	if asked.Several { // what is marked belongs to the answer too
-		answer.Chosen = picked(asked, so.Picked)
+		answer.Chosen = pickedChoices(asked, so.Picked)
 	}
 	answer.Text = text
 	return answer, ""
@@ -491,13 +491,13 @@ func (d *Desk) Answer(
 	ctx context.Context, q *approval.Inquiry, msg *bot.Message, say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
 	if q == nil {
-		return say1(say(d.deps.Words.InquiryClosed(msg.Language), true)), nil
+		return onlySay(say(d.deps.Words.InquiryClosed(msg.Language), true)), nil
 	}
 	so, err := d.readDraft(ctx, q.Approval)
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	return d.take(*q, msg, so, msg.Text, say)
+	return d.takeWords(*q, msg, so, msg.Text, say)
 }
 
 var _ approval.Inquiries = (*Desk)(nil)

@@ -39,9 +39,9 @@ type args struct {
 
 type question struct {
 	Question string   `json:"question"`
-	Choices  []string `json:"choices,omitempty" jsonschema:"buttons; other words are taken too"`
-	Several  bool     `json:"several,omitempty" jsonschema:"more than one choice may be taken"`
-	Date     bool     `json:"date,omitempty" jsonschema:"the answer is a day or a time"`
+	Choices  []string `json:"choices,omitempty" jsonschema:"buttons"`
+	Several  bool     `json:"several,omitempty"`
+	Date     bool     `json:"date,omitempty"`
 }
 
 // New returns the tool.
@@ -49,9 +49,8 @@ func New() ([]tools.Tool, error) {
 	tool, err := tools.New(tools.Typed[args]{
 		Definition: tools.Definition{
 			Name: Name, ReadOnly: true,
-			Description: "Asks the person 1 to 3 short questions and waits for the answers. Use it when you cannot go on " +
-				"without a decision that only they can make; do not ask what you can find out, and no permission: " +
-				"calls that need one are asked about by themselves.",
+			Description: "Asks the person up to 3 short questions and waits for the answers. For what only they can " +
+				"decide; no permission: calls that need one ask by themselves.",
 		},
 		Describe: func(_ context.Context, _ *tools.Call, in args) (tools.Subject, error) {
 			form, err := formOf(in)
@@ -68,7 +67,7 @@ func New() ([]tools.Tool, error) {
 			if call.Reply == nil { // the stage before it lets no other call through
 				return nil, tools.Errorf(tools.PermanentFailure, "nobody was asked")
 			}
-			return report(in, call.Reply)
+			return reportReply(in, call.Reply)
 		},
 		Adjust: func(s *jsonschema.Schema) {
 			list := s.Properties["questions"]
@@ -92,7 +91,7 @@ func formOf(in args) (*tools.Form, error) {
 	}
 	form := &tools.Form{}
 	for i := range in.Questions {
-		q, problem := in.Questions[i].checked()
+		q, problem := in.Questions[i].checkedForm()
 		if problem != "" {
 			return nil, tools.Errorf(tools.InvalidParameters, "questions[%d].%s", i, problem)
 		}
@@ -101,11 +100,11 @@ func formOf(in args) (*tools.Form, error) {
 	return form, nil
 }
 
-// checked returns the question as it is asked, or what is wrong with it.
-func (q question) checked() (asked tools.FormQuestion, problem string) {
+// checkedForm returns the question as it is asked, or what is wrong with it.
+func (q question) checkedForm() (asked tools.FormQuestion, problem string) {
 	asked = tools.FormQuestion{Text: strings.TrimSpace(q.Question), Kind: tools.TextQuestion, Several: q.Several}
 	switch n := len(q.Choices); {
-	case !readable(asked.Text):
+	case !isReadable(asked.Text):
 		return asked, "question: it is empty; write what the person is to answer"
 	case utf8.RuneCountInString(asked.Text) > MaxQuestion:
 		return asked, fmt.Sprintf("question: it has more than %d characters; say the rest in your answer", MaxQuestion)
@@ -124,7 +123,7 @@ func (q question) checked() (asked tools.FormQuestion, problem string) {
 		choice = strings.Join(strings.Fields(choice), " ")
 		same := func(other string) bool { return strings.EqualFold(other, choice) }
 		switch {
-		case !readable(choice):
+		case !isReadable(choice):
 			return asked, fmt.Sprintf("choices[%d]: it is empty", i)
 		case utf8.RuneCountInString(choice) > MaxChoice:
 			return asked, fmt.Sprintf(
@@ -138,8 +137,8 @@ func (q question) checked() (asked tools.FormQuestion, problem string) {
 	return asked, ""
 }
 
-// readable reports whether there is anything to see in a text.
-func readable(text string) bool {
+// isReadable reports whether there is anything to see in a text.
+func isReadable(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) })
 }
 
@@ -164,8 +163,8 @@ const (
 	saidLater    = saidLate + " " + saidSoFar
 )
 
-// report returns what the model reads.
-func report(in args, reply *tools.FormReply) (*tools.Result, error) {
+// reportReply returns what the model reads.
+func reportReply(in args, reply *tools.FormReply) (*tools.Result, error) {
 	var list []answered
 	var words []string
 	for i, a := range reply.Answers {
