@@ -101,14 +101,14 @@ func dunder(line []byte, before rune) int {
 		return 0
 	}
 	if lower && !strings.ContainsAny(name, "_0123456789") && !specialNames[name] &&
-		!strings.ContainsRune(`./\@$-`, before) && !strings.ContainsRune(`(/\[`, after) && !continues(line[end:]) {
+		!strings.ContainsRune(`./\@$-`, before) && !strings.ContainsRune(`(/\[`, after) && !continuesName(line[end:]) {
 		return 0
 	}
 	return end
 }
 
-// continues reports whether a name goes on behind a dot: "__main__.py".
-func continues(rest []byte) bool { return len(rest) > 1 && rest[0] == '.' && nameByte(rest[1]) }
+// continuesName reports whether a name goes on behind a dot: "__main__.py".
+func continuesName(rest []byte) bool { return len(rest) > 1 && rest[0] == '.' && nameByte(rest[1]) }
 
 // specialNames are the words in lower case that Python and others put between two underscores at each end.
 var specialNames = func() map[string]bool {

@@ -123,15 +123,15 @@ func Marked(text string) (string, []Entity) {
 // Quoted formats what a text quotes in backticks as code, without the backticks, and makes the rest inert. A line whose
 // backticks are not plain pairs, such as one that quotes a command with backticks of its own, keeps them all and is
 // only made inert. The entities are in the order of the text.
-func Quoted(text string) (string, []Entity) { return quoted(text, Inert) }
+func Quoted(text string) (string, []Entity) { return quoteText(text, Inert) }
 
 // Sentence is Quoted for what the bot says itself: links and commands in it stay usable.
 func Sentence(text string) (string, []Entity) {
-	return quoted(text, func(string) []Entity { return nil })
+	return quoteText(text, func(string) []Entity { return nil })
 }
 
-// quoted formats quotations as code, and the rest as rest does.
-func quoted(text string, rest func(string) []Entity) (string, []Entity) {
+// quoteText formats quotations as code, and the rest as rest does.
+func quoteText(text string, rest func(string) []Entity) (string, []Entity) {
 	var b strings.Builder
 	var list []Entity
 	offset := 0

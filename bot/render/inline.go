@@ -33,7 +33,7 @@ func (w *writer) inline(n ast.Node) {
 	case *ast.Text:
 		w.textNode(n)
 	case *formulaSpan:
-		w.write(readable(string(n.Segment.Value(w.src))))
+		w.write(readableFormulas(string(n.Segment.Value(w.src))))
 	case *ast.String:
 		w.write(string(n.Value))
 	case *ast.CodeSpan:

@@ -92,8 +92,8 @@ func mathSize(line []byte, opening, closing string) int {
 	return end
 }
 
-// readable returns a formula as people read it, if it is simple and raw is a formula for sure; else raw.
-func readable(raw string) string {
+// readableFormulas returns a formula as people read it, if it is simple and raw is a formula for sure; else raw.
+func readableFormulas(raw string) string {
 	opening, closing := mathMarks([]byte(raw))
 	inner, ok := strings.CutSuffix(strings.TrimPrefix(raw, opening), closing)
 	if opening == "" || !ok || opening == "$" && !looksLikeFormula(inner) {

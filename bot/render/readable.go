@@ -7,7 +7,7 @@ import (
 )
 
 // mathSigns are commands of formulas that are one sign, or a name that stands upright.
-var mathSigns = words(`alpha α beta β gamma γ delta δ epsilon ε varepsilon ε zeta ζ eta η theta θ vartheta ϑ iota ι kappa κ ` +
+var mathSigns = readSigns(`alpha α beta β gamma γ delta δ epsilon ε varepsilon ε zeta ζ eta η theta θ vartheta ϑ iota ι kappa κ ` +
 	`lambda λ mu μ nu ν xi ξ pi π rho ρ sigma σ tau τ upsilon υ phi φ varphi φ chi χ psi ψ omega ω ` +
 	`Gamma Γ Delta Δ Theta Θ Lambda Λ Xi Ξ Pi Π Sigma Σ Upsilon Υ Phi Φ Psi Ψ Omega Ω ` +
 	`sum ∑ prod ∏ int ∫ oint ∮ partial ∂ nabla ∇ infty ∞ forall ∀ exists ∃ emptyset ∅ varnothing ∅ angle ∠ degree ° ` +
@@ -17,7 +17,7 @@ var mathSigns = words(`alpha α beta β gamma γ delta δ epsilon ε varepsilon 
 	`log log ln ln lg lg exp exp lim lim max max min min sup sup inf inf det det gcd gcd dim dim ker ker arg arg deg deg`)
 
 // mathRelations are commands with a space at both sides.
-var mathRelations = words(`le ≤ leq ≤ ge ≥ geq ≥ ne ≠ neq ≠ ll ≪ gg ≫ approx ≈ sim ∼ simeq ≃ cong ≅ equiv ≡ propto ∝ ` +
+var mathRelations = readSigns(`le ≤ leq ≤ ge ≥ geq ≥ ne ≠ neq ≠ ll ≪ gg ≫ approx ≈ sim ∼ simeq ≃ cong ≅ equiv ≡ propto ∝ ` +
 	`in ∈ notin ∉ ni ∋ subset ⊂ subseteq ⊆ supset ⊃ supseteq ⊇ cup ∪ cap ∩ setminus ∖ times × cdot · div ÷ pm ± mp ∓ ` +
 	`oplus ⊕ otimes ⊗ to → rightarrow → leftarrow ← leftrightarrow ↔ Rightarrow ⇒ Leftarrow ⇐ Leftrightarrow ⇔ ` +
 	`implies ⇒ iff ⇔ mapsto ↦ longrightarrow ⟶ uparrow ↑ downarrow ↓ land ∧ wedge ∧ lor ∨ vee ∨ mid ∣ parallel ∥ ` +
@@ -25,17 +25,17 @@ var mathRelations = words(`le ≤ leq ≤ ge ≥ geq ≥ ne ≠ neq ≠ ll ≪ g
 
 // mathRaised and mathLowered are the signs that exist above and below the line.
 var (
-	mathRaised  = pairs("0123456789+-=()abcdefghijklmnoprstuvwxyzABDEGHIJKLMNOPRTUVWβγδθφχ′∘*−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᴬᴮᴰᴱᴳᴴᴵᴶᴷᴸᴹᴺᴼᴾᴿᵀᵁⱽᵂᵝᵞᵟᶿᵠᵡ′°*⁻")
-	mathLowered = pairs("0123456789+-=()aehijklmnoprstuvxβγρφχ−", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ₋")
-	mathBoard   = pairs("CHNPQRZ", "ℂℍℕℙℚℝℤ")
+	mathRaised  = pairLetters("0123456789+-=()abcdefghijklmnoprstuvwxyzABDEGHIJKLMNOPRTUVWβγδθφχ′∘*−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᴬᴮᴰᴱᴳᴴᴵᴶᴷᴸᴹᴺᴼᴾᴿᵀᵁⱽᵂᵝᵞᵟᶿᵠᵡ′°*⁻")
+	mathLowered = pairLetters("0123456789+-=()aehijklmnoprstuvxβγρφχ−", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ₋")
+	mathBoard   = pairLetters("CHNPQRZ", "ℂℍℕℙℚℝℤ")
 	mathAccents = map[string]string{
 		"bar": "\u0304", "overline": "\u0304", "hat": "\u0302", "vec": "\u20d7", "dot": "\u0307", "ddot": "\u0308",
 		"tilde": "\u0303",
 	}
 )
 
-// words reads names, each followed by its sign.
-func words(list string) map[string]string {
+// readSigns reads names, each followed by its sign.
+func readSigns(list string) map[string]string {
 	fields, m := strings.Fields(list), map[string]string{}
 	for i := 0; i+1 < len(fields); i += 2 {
 		m[fields[i]] = fields[i+1]
@@ -43,8 +43,8 @@ func words(list string) map[string]string {
 	return m
 }
 
-// pairs maps the runes of from to those of to.
-func pairs(from, to string) map[rune]rune {
+// pairLetters maps the runes of from to those of to.
+func pairLetters(from, to string) map[rune]rune {
 	m, signs := map[rune]rune{}, []rune(to)
 	for i, r := range []rune(from) {
 		m[r] = signs[i]

@@ -46,7 +46,7 @@ func (w Words) Consumption(language, model string, tokens, room int, usd float64
 	parts := []string{model}
 	if tokens > 0 && room > 0 {
 		share := min(100, (tokens*100+room/2)/room)
-		parts = append(parts, fmt.Sprintf(w.in(language).Terminal.Context, share, thousands(room)))
+		parts = append(parts, fmt.Sprintf(w.in(language).Terminal.Context, share, inThousands(room)))
 	}
 	if usd > 0 {
 		parts = append(parts, Money(usd))
@@ -54,8 +54,8 @@ func (w Words) Consumption(language, model string, tokens, room int, usd float64
 	return strings.Join(parts, " · ")
 }
 
-// thousands says a number of tokens roughly: 128k.
-func thousands(n int) string {
+// inThousands says a number of tokens roughly: 128k.
+func inThousands(n int) string {
 	if n < 1000 {
 		return strconv.Itoa(n)
 	}

@@ -100,7 +100,7 @@ func (u *upload) append(ctx context.Context, tx pgx.Tx, n int64, piece []byte) e
 
 // refer records that the session has the content.
 func (u *upload) refer(ctx context.Context, tx pgx.Tx, id int64) error {
-	_, err := tx.Exec(ctx, setRef, clean(u.session), id, reading.Nanos(u.store.options.Now()))
+	_, err := tx.Exec(ctx, setRef, cleanText(u.session), id, reading.Nanos(u.store.options.Now()))
 	return err
 }
 

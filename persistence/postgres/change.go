@@ -187,14 +187,14 @@ func newVersion() int64 {
 func (w *write) insertArrivals() {
 	for _, n := range w.result.Arrive {
 		a := &w.change.Arrive[n.Index]
-		w.read(number(&w.seqs), insertArrival, a.Channel, a.Bot, a.ID,
+		w.read(scanNumber(&w.seqs), insertArrival, a.Channel, a.Bot, a.ID,
 			a.Session, a.Express, reading.OrNull(a.Raw), reading.Nanos(a.At),
 			setting(arrivalSetting, n.Seq), string(a.Source))
 	}
 }
 
-// number records the number that an insert was given.
-func number(to *[]int64) func(reading.Scan) error {
+// scanNumber records the number that an insert was given.
+func scanNumber(to *[]int64) func(reading.Scan) error {
 	return func(scan reading.Scan) error {
 		var n int64
 		*to = append(*to, 0)
@@ -244,7 +244,7 @@ func (w *write) insertRows() error {
 		}
 		values := append(reading.RowValues(r, &d, content, n.Created), reading.Nanos(d.Finished), n.Owner,
 			w.number, setting(rowSetting, n.ID))
-		w.read(number(&w.ids), insertRow, values...)
+		w.read(scanNumber(&w.ids), insertRow, values...)
 	}
 	return nil
 }

@@ -178,22 +178,22 @@ type (
 // them.
 func keysOf(n *state.Needs) []any {
 	keys := make([]any, 0, len(n.Lanes)+len(n.Rows)+len(n.Arrivals)+len(n.Facts)+4)
-	addKeys(&keys, n.Lanes, func(session bot.SessionKey) any { return bot.SessionKey(clean(string(session))) })
+	addKeys(&keys, n.Lanes, func(session bot.SessionKey) any { return bot.SessionKey(cleanText(string(session))) })
 	addKeys(&keys, n.Rows, func(id int64) any { return rowKey(id) })
 	addKeys(&keys, n.Arrivals, func(seq int64) any { return arrivalKey(seq) })
 	addKeys(&keys, n.Arrived, func(key state.ArrivalKey) any {
-		return state.ArrivalKey{Channel: clean(key.Channel), Bot: clean(key.Bot), ID: clean(key.ID)}
+		return state.ArrivalKey{Channel: cleanText(key.Channel), Bot: cleanText(key.Bot), ID: cleanText(key.ID)}
 	})
 	addKeys(&keys, n.Facts, func(key state.FactKey) any {
-		return state.FactKey{Bucket: clean(key.Bucket), Key: clean(key.Key)}
+		return state.FactKey{Bucket: cleanText(key.Bucket), Key: cleanText(key.Key)}
 	})
-	addKeys(&keys, n.Keys, func(key string) any { return nameKey(clean(key)) })
-	addKeys(&keys, n.Asked, func(id string) any { return questionKey(clean(id)) })
-	addKeys(&keys, n.Shorts, func(name state.ShortName) any { return chatKey(clean(name.Place.ChatKey())) })
-	addKeys(&keys, n.Charged, func(key string) any { return chargeKey(clean(key)) })
+	addKeys(&keys, n.Keys, func(key string) any { return nameKey(cleanText(key)) })
+	addKeys(&keys, n.Asked, func(id string) any { return questionKey(cleanText(id)) })
+	addKeys(&keys, n.Shorts, func(name state.ShortName) any { return chatKey(cleanText(name.Place.ChatKey())) })
+	addKeys(&keys, n.Charged, func(key string) any { return chargeKey(cleanText(key)) })
 	for _, session := range []bot.SessionKey{n.Waiting, n.OpenOf} {
 		if session != "" && !slices.Contains(n.Lanes, session) {
-			keys = append(keys, bot.SessionKey(clean(string(session))))
+			keys = append(keys, bot.SessionKey(cleanText(string(session))))
 		}
 	}
 	return keys

@@ -139,8 +139,8 @@ func eachRow(rows pgx.Rows, see func(reading.Scan) error) error {
 	return rows.Err()
 }
 
-// clean replaces what PostgreSQL does not accept in a text, NUL and invalid UTF-8, by U+FFFD.
-func clean(text string) string {
+// cleanText replaces what PostgreSQL does not accept in a text, NUL and invalid UTF-8, by U+FFFD.
+func cleanText(text string) string {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\uFFFD")
 	}
@@ -155,19 +155,19 @@ func cleaned(args []any) []any {
 	for i, arg := range args {
 		switch v := arg.(type) {
 		case string:
-			args[i] = clean(v)
+			args[i] = cleanText(v)
 		case []string:
 			texts := make([]string, len(v))
 			for j := range v {
-				texts[j] = clean(v[j])
+				texts[j] = cleanText(v[j])
 			}
 			args[i] = texts
 		case bot.SessionKey:
-			args[i] = clean(string(v))
+			args[i] = cleanText(string(v))
 		case []bot.SessionKey:
 			texts := make([]string, len(v))
 			for j := range v {
-				texts[j] = clean(string(v[j]))
+				texts[j] = cleanText(string(v[j]))
 			}
 			args[i] = texts
 		}

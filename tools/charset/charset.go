@@ -78,10 +78,10 @@ func Detect(head []byte, whole bool) (e Encoding, ok bool) {
 		return Encoding{}, true
 	}
 	m := http.DetectContentType(head)
-	if controls(head) > len(head)/64 || !strings.HasPrefix(m, "text/") && m != "application/octet-stream" {
+	if countControls(head) > len(head)/64 || !strings.HasPrefix(m, "text/") && m != "application/octet-stream" {
 		return Encoding{}, false
 	}
-	return guess(head), true
+	return guessEncoding(head), true
 }
 
 // unmarkedUTF16 recognises text without a byte order mark: every second byte of Latin text is zero.
@@ -108,8 +108,8 @@ func unmarkedUTF16(head []byte) (Encoding, bool) {
 	return e, true
 }
 
-// controls counts the bytes that do not occur in text.
-func controls(head []byte) (n int) {
+// countControls counts the bytes that do not occur in text.
+func countControls(head []byte) (n int) {
 	for _, b := range head {
 		if (b < 0x20 && !strings.ContainsRune("\n\r\t\f\b\x1b", rune(b))) || b == 0x7f {
 			n++
@@ -118,12 +118,12 @@ func controls(head []byte) (n int) {
 	return n
 }
 
-// guess decides by statistics.
-func guess(head []byte) Encoding {
+// guessEncoding decides by statistics.
+func guessEncoding(head []byte) Encoding {
 	at := bytes.IndexFunc(head, func(r rune) bool { return r >= utf8.RuneSelf })
 	line := head[1+bytes.LastIndexByte(head[:at], '\n'):]
 	r := chardet.Detect(line[:min(len(line), enough)])
-	if codec := byName(r.Encoding); codec != nil && r.Confidence >= confident && decodes(codec, head) {
+	if codec := byName(r.Encoding); codec != nil && r.Confidence >= confident && decodesCleanly(codec, head) {
 		name, err := ianaindex.MIME.Name(codec)
 		if err != nil {
 			name = r.Encoding
@@ -144,8 +144,8 @@ func byName(name string) encoding.Encoding {
 	return nil
 }
 
-// decodes reports whether a text, whose last character may be incomplete, is one of an encoding.
-func decodes(codec encoding.Encoding, head []byte) bool {
+// decodesCleanly reports whether a text, whose last character may be incomplete, is one of an encoding.
+func decodesCleanly(codec encoding.Encoding, head []byte) bool {
 	text, err := codec.NewDecoder().Bytes(head)
 	return err == nil && strings.Count(strings.TrimSuffix(string(text), "\uFFFD"), "\uFFFD") == 0
 }

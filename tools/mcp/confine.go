@@ -62,7 +62,7 @@ func (m *Manager) Holds(cfg Server) string {
 		dirs += ", its roots and the directories among its arguments"
 	}
 	var reads []string
-	if len(scripts(cfg)) > 0 && cfg.Trust != guard.Sandboxed {
+	if len(scriptFiles(cfg)) > 0 && cfg.Trust != guard.Sandboxed {
 		reads = append(reads, "what is beside its script and in the npm package around it")
 	}
 	if reads = append(reads, cfg.Read...); len(reads) > 0 {
@@ -119,7 +119,7 @@ func (c *conn) sandboxSpec(path, dir string, env []string) sandbox.Spec {
 	packages := c.packageGrants(c.scriptDirs(path))
 	spec.Read = append(spec.Read, packages.read...)
 	spec.Deny = append(spec.Deny, c.withoutOwn(packages.deny)...)
-	for _, file := range scripts(s.cfg) { // a script, with what is beside it; or its settings alone
+	for _, file := range scriptFiles(s.cfg) { // a script, with what is beside it; or its settings alone
 		if dir := filepath.Dir(file); !c.tooWide(dir) {
 			spec.Read = append(spec.Read, dir)
 			continue
@@ -155,7 +155,7 @@ func (c *conn) deniedPaths() []string { return c.withoutOwn(c.s.m.o.Sandbox.Deny
 
 // withoutOwn returns paths without those that the configuration of the server names.
 func (c *conn) withoutOwn(paths []string) []string {
-	own := slices.Concat(argDirs(c.s.cfg), scripts(c.s.cfg), c.envFiles())
+	own := slices.Concat(argDirs(c.s.cfg), scriptFiles(c.s.cfg), c.envFiles())
 	for _, p := range c.s.cfg.Read {
 		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() {
 			own = append(own, filepath.Clean(p))

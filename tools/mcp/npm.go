@@ -26,7 +26,7 @@ type scriptGrant struct {
 // the program itself, which may be a link to a script, and the one it starts in, where npx looks.
 func (c *conn) scriptDirs(program string) []string {
 	var dirs []string
-	for _, file := range append(scripts(c.s.cfg), program) {
+	for _, file := range append(scriptFiles(c.s.cfg), program) {
 		dirs = append(dirs, filepath.Dir(file))
 		if real, err := filepath.EvalSymlinks(file); err == nil { // node looks there, and only there
 			dirs = append(dirs, filepath.Dir(real))
@@ -39,8 +39,8 @@ func (c *conn) scriptDirs(program string) []string {
 	return slices.Compact(dirs)
 }
 
-// scripts returns the files among a server's arguments, also those named relative to the directory it starts in.
-func scripts(cfg Server) []string {
+// scriptFiles returns the files among a server's arguments, also those named relative to the directory it starts in.
+func scriptFiles(cfg Server) []string {
 	args := slices.Clone(cfg.Args)
 	if cfg.Dir != "" {
 		for i, arg := range args {

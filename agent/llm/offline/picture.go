@@ -129,7 +129,7 @@ func samplePicture(img image.Image) pictureSample {
 			at := rgbAt(img, x, y)
 			s.points++
 			s.names[colourName(at)]++
-			if x+1 < b.Max.X && distance(at, rgbAt(img, x+1, y)) <= 2 {
+			if x+1 < b.Max.X && colourDistance(at, rgbAt(img, x+1, y)) <= 2 {
 				s.flat++
 			}
 		}
@@ -181,8 +181,8 @@ func rgbAt(img image.Image, x, y int) color.NRGBA {
 	return c
 }
 
-// distance is the largest difference of two colours in one channel.
-func distance(a, b color.NRGBA) int {
+// colourDistance is the largest difference of two colours in one channel.
+func colourDistance(a, b color.NRGBA) int {
 	apart := func(x, y uint8) int { return max(int(x), int(y)) - min(int(x), int(y)) }
 	return max(apart(a.R, b.R), apart(a.G, b.G), apart(a.B, b.B))
 }

@@ -32,7 +32,7 @@ func (c *command) healthCommand() *cobra.Command {
 			if ready {
 				path = "/readyz"
 			}
-			said, err := probe(cmd.Context(), cfg.Metrics.Listen, path)
+			said, err := probeEndpoint(cmd.Context(), cfg.Metrics.Listen, path)
 			if err != nil {
 				return err
 			}
@@ -44,9 +44,10 @@ func (c *command) healthCommand() *cobra.Command {
 	return cmd
 }
 
-// probe asks a service of this machine, which listens at an address such as ":9090", and returns what it says. Another
+// probeEndpoint asks a service of this machine, which listens at an address such as ":9090", and returns what it says.
+// Another
 // status than 200 is an error.
-func probe(ctx context.Context, listen, path string) (string, error) {
+func probeEndpoint(ctx context.Context, listen, path string) (string, error) {
 	if listen == "" {
 		return "", errors.New("metrics.listen is empty, so that the service answers no health check")
 	}

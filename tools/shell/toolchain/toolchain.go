@@ -57,9 +57,9 @@ type kind struct {
 	env      map[string]string
 }
 
-// installed are the parts of a directory with bin, lib and so on that hold no settings: npm keeps its own, which may
+// installedIn are the parts of a directory with bin, lib and so on that hold no settings: npm keeps its own, which may
 // contain a token, in etc/npmrc, and pip in pip.conf.
-func installed(dir string) []string {
+func installedIn(dir string) []string {
 	var globs []string
 	for _, part := range []string{"bin", "lib", "lib64", "libexec", "include", "share", "pyvenv.cfg"} {
 		globs = append(globs, filepath.Join(dir, part))
@@ -83,12 +83,12 @@ func kinds() []kind {
 		},
 		{
 			name: "nvm", variable: "NVM_DIR", homes: []string{".nvm", ".config/nvm"}, mark: "versions/node/*/bin",
-			read: append(installed("versions/node/*"), "nvm.sh", "alias"), bins: []string{"versions/node/*/bin"},
+			read: append(installedIn("versions/node/*"), "nvm.sh", "alias"), bins: []string{"versions/node/*/bin"},
 			standard: "alias/default", env: map[string]string{"NVM_DIR": ""},
 		},
 		{
 			name: "fnm", variable: "FNM_DIR", homes: []string{".local/share/fnm", ".fnm"},
-			mark: "node-versions/*/installation/bin", read: append(installed("node-versions/*/installation"), "fnm"),
+			mark: "node-versions/*/installation/bin", read: append(installedIn("node-versions/*/installation"), "fnm"),
 			bins: []string{"aliases/default/bin", "node-versions/*/installation/bin"},
 		},
 		{
@@ -100,17 +100,17 @@ func kinds() []kind {
 		{name: "deno", variable: "DENO_INSTALL", homes: []string{".deno"}, mark: "bin", read: []string{"bin"}, bins: []string{"bin"}},
 		{
 			name: "pyenv", variable: "PYENV_ROOT", homes: []string{".pyenv"}, mark: "versions/*/bin",
-			read: append(installed("versions/*"), "bin", "libexec", "shims", "plugins", "pyenv.d", "version", "versions/*/envs"),
+			read: append(installedIn("versions/*"), "bin", "libexec", "shims", "plugins", "pyenv.d", "version", "versions/*/envs"),
 			bins: []string{"bin", "shims"}, env: map[string]string{"PYENV_ROOT": ""},
 		},
 		{
 			name: "uv", homes: []string{".local/share/uv"}, mark: "*/*/bin",
-			read: append(installed("python/*"), installed("tools/*")...), bins: nil,
+			read: append(installedIn("python/*"), installedIn("tools/*")...), bins: nil,
 			env: map[string]string{"UV_PYTHON_INSTALL_DIR": "python"},
 		},
 		{
 			name: "pipx", variable: "PIPX_HOME", homes: []string{".local/share/pipx", ".local/pipx"}, mark: "venvs/*/bin",
-			read: append(installed("venvs/*"), installed("shared")...),
+			read: append(installedIn("venvs/*"), installedIn("shared")...),
 		},
 		{
 			name: "mise", variable: "MISE_DATA_DIR", homes: []string{".local/share/mise"}, mark: "installs/*/*",
