@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -13,7 +14,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +29,8 @@ import (
 	"golang.org/x/image/math/fixed"
 
 	"github.com/zephbot/zephbot/bot/simulator"
+	"github.com/zephbot/zephbot/bot/webpage/browsertest"
+	"github.com/zephbot/zephbot/tools/mcp/mcptest"
 )
 
 // storyteller is a model that sees: it reads the chart of the story and writes down what it read.
@@ -80,6 +82,10 @@ func (m *storyteller) next(asked string, results int) []string {
 		}}))
 	case strings.Contains(asked, "offsite"):
 		return say("Planned: **hiking and cooking**. I will look for a house near the lake.")
+	case strings.Contains(asked, "printer") && results == 0:
+		return calls(call("tickets:create", map[string]any{"title": "Printer is on fire"}))
+	case strings.Contains(asked, "printer"):
+		return say("Ticket 17 is open.")
 	case strings.Contains(asked, "chart"):
 		m.mu.Lock()
 		m.looked = m.looked || strings.Contains(asked, "data:image/png;base64,")
@@ -147,6 +153,8 @@ func chart(t *testing.T) []byte {
 	return out.Bytes()
 }
 
+type storyFile struct{ path, text string }
+
 // story is `zephbot simulate` as a process, with a model that sees.
 type story struct {
 	*testing.T
@@ -155,12 +163,19 @@ type story struct {
 	model *storyteller
 }
 
-func tell(t *testing.T) *story {
+// tell begins a story; files are put beside the program first.
+func tell(t *testing.T, files ...storyFile) *story {
 	t.Helper()
 	s := &story{T: t, heard: newHeard(), model: &storyteller{}}
 	vendor := httptest.NewServer(s.model)
 	t.Cleanup(vendor.Close)
 	dir := t.TempDir()
+	for _, f := range files {
+		path := filepath.Join(dir, filepath.FromSlash(f.path))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(f.text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	cmd := zephbot(t, dir, []string{
 		"ZEPH_DATA_DIR=" + filepath.Join(dir, "state"), "ZEPH_LLM_PROVIDERS_MAIN_TYPE=openai", "ZEPH_LLM_PROVIDERS_MAIN_WIRE=chat",
 		"ZEPH_LLM_PROVIDERS_MAIN_MODEL=gpt-4.1-mini", "ZEPH_LLM_PROVIDERS_MAIN_BASE_URL=" + vendor.URL + "/v1",
@@ -283,17 +298,7 @@ func (s *story) shotOf(place, name string) {
 	if os.Getenv("ZEPH_UPDATE") == "" {
 		return
 	}
-	file, err := filepath.Abs(filepath.Join("..", "..", "..", "docs", "story-"+name+".png"))
-	if err != nil {
-		s.Fatal(err)
-	}
-	if err := os.WriteFile(file, s.photograph(place), 0o600); err != nil {
-		s.Fatal(err)
-	}
-	smaller := exec.CommandContext(s.Context(), "pngquant", "--force", "--skip-if-larger", "--strip", "--output", file, "160", file)
-	if out, err := smaller.CombinedOutput(); err != nil {
-		s.Fatalf("pngquant: %v\n%s", err, out)
-	}
+	browsertest.KeepPicture(s.T, "story-"+name, s.photograph(place))
 }
 
 // photograph returns a picture of the page with this place, PERSON/CHAT/TOPIC, when everything is drawn.
@@ -402,4 +407,39 @@ func TestAskedInTheSimulator(t *testing.T) {
 	s.press(simulator.Ann, simulator.Team, &card, "Done")
 	s.await(simulator.Ben, "Planned: hiking and cooking")
 	s.await(simulator.Ben, "→ Hiking, Cooking", "Answered by Ann")
+}
+
+// TestAuthor is what the guide for authors shows: an admin reads and accepts a new skill, and a tool of a new server asks
+// before it changes something.
+func TestAuthor(t *testing.T) {
+	t.Parallel()
+	tickets := httptest.NewServer(mcptest.Tickets())
+	t.Cleanup(tickets.Close)
+	s := tell(t, storyFile{"zephbot.toml", `[skills]
+paths = ["skills"]
+
+[[mcp.servers]]
+id = "tickets"
+url = "` + tickets.URL + `"
+trust_level = "trusted"
+`}, storyFile{"skills/release-notes/SKILL.md", `---
+name: release-notes
+description: Writes release notes from the commits since the last tag. Use it when somebody asks for release notes or a changelog.
+---
+1. Run git describe --tags --abbrev=0 to find the last tag.
+2. Read git log TAG..HEAD --oneline.
+3. Group by what a user notices. Leave out refactoring. One line each, in the words of users.
+`})
+	s.ask("say", fields{"me": simulator.Ann, "chat": simulator.Ann, "text": "/skills"}, nil)
+	list := s.see(simulator.Ann, simulator.Ann, 0, "release-notes")
+	s.press(simulator.Ann, simulator.Ann, &list, "1. release-notes")
+	skill := s.see(simulator.Ann, simulator.Ann, 0, "git describe --tags")
+	s.shotOf(fmt.Sprintf("%d/%[1]d/0", simulator.Ann), "skill")
+	s.press(simulator.Ann, simulator.Ann, &skill, "Accept")
+	s.see(simulator.Ann, simulator.Ann, 0, "release-notes", "✅ accepted")
+	s.say(simulator.Ben, "@zephbot open a ticket: the printer is on fire")
+	card := s.await(simulator.Ann, "May I", "tickets:create")
+	s.shot(simulator.Ann, "tool")
+	s.press(simulator.Ann, simulator.Team, &card, "Approve once")
+	s.await(simulator.Ben, "Ticket 17 is open.")
 }
