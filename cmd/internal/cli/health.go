@@ -45,8 +45,7 @@ func (c *command) healthCommand() *cobra.Command {
 }
 
 // probeEndpoint asks a service of this machine, which listens at an address such as ":9090", and returns what it says.
-// Another
-// status than 200 is an error.
+// Another status than 200 is an error.
 func probeEndpoint(ctx context.Context, listen, path string) (string, error) {
 	if listen == "" {
 		return "", errors.New("metrics.listen is empty, so that the service answers no health check")
