@@ -99,7 +99,7 @@ func (b *Broker) pressInquiry(
 	ctx context.Context, msg *bot.Message, say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
 	parts := strings.Split(msg.Data, ":")
-	a, err := bot.Approval{}, error(bot.ErrNotFound)
+	a, err := bot.Approval{}, bot.ErrNotFound
 	if len(parts) == 3 && b.deps.Inquiries != nil {
 		a, err = b.deps.Store.Approval(ctx, parts[1])
 	}

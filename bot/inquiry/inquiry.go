@@ -54,7 +54,8 @@ type Deps struct {
 	Words texts.Words
 	Now   func() time.Time
 	Zone  func(caller string) *time.Location // of a person
-	// Messages: the next message of the person is their answer. Elsewhere the channel hands it in (approval.Typed, approval.Filled).
+	// Messages: the next message of the person is their answer. Elsewhere the channel hands it in (approval.Typed,
+	// approval.Filled).
 	Messages bool
 	Shared   bool // other processes use the same store
 }
@@ -164,8 +165,8 @@ func (d *Desk) Press(
 // onlySay returns an Effect that only says something.
 func onlySay(row bot.Row) turn.Effect { return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}} }
 
-// pressedAnswer returns the answer that a button gives to the current question. Without one, whole says that there is no such
-// button; otherwise it marks a choice.
+// pressedAnswer returns the answer that a button gives to the current question. Without one, whole says that there is no
+// such button; otherwise it marks a choice.
 func (d *Desk) pressedAnswer(q approval.Inquiry, so draft, choice string) (answer *tools.FormAnswer, whole bool) {
 	asked := q.Form.Questions[len(so.Answers)]
 	n, err := strconv.Atoi(choice)
@@ -230,7 +231,9 @@ func (d *Desk) toggleChoice(
 	} else {
 		so.Picked = append(slices.Clone(so.Picked), n)
 	}
-	change := bot.Change{Send: []bot.Row{say(d.deps.Words.Noted(msg.Language, 0), false), d.editCard(q, d.questionCard(q, so))}}
+	change := bot.Change{Send: []bot.Row{
+		say(d.deps.Words.Noted(msg.Language, 0), false), d.editCard(q, d.questionCard(q, so)),
+	}}
 	return turn.Effect{Change: change}, d.keepDraft(q, so, before, &change)
 }
 
@@ -350,7 +353,9 @@ func joinAnswers(a, more tools.FormAnswer) tools.FormAnswer {
 }
 
 // readAnswer reads what a person has written in answer to the current question, or says what is wrong with it.
-func (d *Desk) readAnswer(q approval.Inquiry, so draft, text, language string) (answer tools.FormAnswer, problem string) {
+func (d *Desk) readAnswer(
+	q approval.Inquiry, so draft, text, language string,
+) (answer tools.FormAnswer, problem string) {
 	text = strings.TrimSpace(text)
 	asked := &q.Form.Questions[len(so.Answers)]
 	if utf8.RuneCountInString(text) > maxAnswer {

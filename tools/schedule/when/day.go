@@ -14,8 +14,8 @@ var (
 	dottedDay = regexp.MustCompile(`^(\d{1,2})\.\s?(\d{1,2})\.(?:\s?(\d{4}))?$`)
 )
 
-// Day reads a day, or a point in time, past or future: what Point and Stamp read; "today" and "tomorrow"; 2026-12-24; and
-// 24.12.2026, or 24.12. for the next such day. hour says that a time was given too; without one, the result is the
+// Day reads a day, or a point in time, past or future: what Point and Stamp read; "today" and "tomorrow"; 2026-12-24;
+// and 24.12.2026, or 24.12. for the next such day. hour says that a time was given too; without one, the result is the
 // beginning of the day in zone.
 func Day(text string, now time.Time, zone *time.Location) (at time.Time, hour bool, err error) {
 	text = strings.TrimSpace(text)
