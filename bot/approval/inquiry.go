@@ -41,7 +41,7 @@ type Inquiry struct {
 }
 
 // Inquiries show inquiries and take answers (bot/inquiry).
-type Inquiries interface {
+type Inquiries interface { //nolint:interfacebloat // the life of one card
 	// Card returns the card of an open inquiry.
 	Card(ctx context.Context, q Inquiry) (bot.Content, error)
 	// Record returns what the card of one that has ended without an answer becomes.

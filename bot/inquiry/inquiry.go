@@ -157,7 +157,7 @@ func (d *Desk) Press(
 	case answer == nil && whole:
 		return onlySay(say(w.UnknownQuestion(msg.Language), true)), nil
 	case answer == nil:
-		return d.toggleChoice(ctx, q, so, choice, msg, say)
+		return d.toggleChoice(q, so, choice, msg, say)
 	}
 	return d.storeAnswer(q, msg, so, *answer, say)
 }
@@ -218,7 +218,7 @@ func pickedChoices(asked *tools.FormQuestion, numbers []int) []string {
 
 // toggleChoice marks a choice of a question with several answers, or takes the mark away.
 func (d *Desk) toggleChoice(
-	ctx context.Context, q approval.Inquiry, so draft, choice string, msg *bot.Message,
+	q approval.Inquiry, so draft, choice string, msg *bot.Message,
 	say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
 	n, err := strconv.Atoi(choice)

@@ -270,11 +270,11 @@ func (g *Manager) change(ctx context.Context, call *turn.Call, who, what, limit 
 		}
 		return turn.Effect{}, err
 	}
-	return answer(msg.Language, g.said(ctx, msg, s)), e, nil
+	return answer(msg.Language, g.said(msg, s)), e, nil
 }
 
 // said is a setting as people are told of it.
-func (g *Manager) said(ctx context.Context, msg *bot.Message, s setting) texts.Setting {
+func (g *Manager) said(msg *bot.Message, s setting) texts.Setting {
 	scope, id := texts.User, s.level[strings.LastIndexAny(s.level, "/:")+1:]
 	if !strings.HasPrefix(s.level, "user/") {
 		scope = texts.Chat
@@ -301,7 +301,7 @@ func (g *Manager) list(ctx context.Context, msg *bot.Message) (string, error) {
 	var list []texts.Setting
 	for _, f := range facts {
 		if s, ok := parse(f); ok {
-			list = append(list, g.said(ctx, msg, s))
+			list = append(list, g.said(msg, s))
 		}
 	}
 	return g.Words.At(msg.Place).QuotaSettings(msg.Language, list), nil

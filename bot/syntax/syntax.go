@@ -91,7 +91,7 @@ func languageOf(name string) *language {
 	}
 	style := all.Styles[l.Style]
 	made := &language{words: map[string]bool{}, anyCase: l.AnyCase, always: style.Word != ""}
-	for _, word := range strings.Fields(l.Words) {
+	for word := range strings.FieldsSeq(l.Words) {
 		made.words[word] = true
 	}
 	word := `[A-Za-z_$][\w$]*`

@@ -197,7 +197,7 @@ type Asked struct {
 }
 
 // Approvals puts questions to people and handles their decisions (bot/approval).
-type Approvals interface {
+type Approvals interface { //nolint:interfacebloat // the life of a question
 	// Reachable reports whether there is anybody who could approve what a person asks for in a place.
 	Reachable(ctx context.Context, place bot.Place, caller string) (bool, error)
 	// Ask adds the missing approvals and cards to change.

@@ -150,7 +150,7 @@ func readPacked(t *text, r io.ReaderAt, size int64) error {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	section = io.NewSectionReader(r, 0, size)
-	var unpacked io.Reader = bzip2.NewReader(section)
+	unpacked := bzip2.NewReader(section)
 	name := ""
 	if bytes.HasPrefix(head, []byte("\x1f\x8b")) {
 		z, err := gzip.NewReader(section)

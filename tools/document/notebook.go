@@ -95,6 +95,17 @@ func readNotebook(t *text, r io.ReaderAt, size int64) error {
 	return nil
 }
 
+// displayed is the best text of what an output displays.
+func (o *notebookOutput) displayed() string {
+	for _, kind := range []string{"text/markdown", "text/plain"} {
+		var l lines
+		if raw, ok := o.Data[kind]; ok && l.UnmarshalJSON(raw) == nil && l != "" {
+			return string(l)
+		}
+	}
+	return ""
+}
+
 // shown is what an output shows a reader.
 func (o *notebookOutput) shown() string {
 	if o.Name != "" || o.Type == "error" || o.Type == "pyerr" {
@@ -103,14 +114,7 @@ func (o *notebookOutput) shown() string {
 		}
 		return o.Name + ": " + o.Value
 	}
-	s := colours.ReplaceAllString(string(o.Text), "")
-	for _, kind := range []string{"text/markdown", "text/plain"} {
-		var l lines
-		if raw, ok := o.Data[kind]; ok && l.UnmarshalJSON(raw) == nil && l != "" {
-			s += colours.ReplaceAllString(string(l), "")
-			break
-		}
-	}
+	s := colours.ReplaceAllString(string(o.Text), "") + colours.ReplaceAllString(o.displayed(), "")
 	for kind := range o.Data {
 		if strings.HasPrefix(kind, "image/") {
 			return strings.TrimSpace(s + "\n[picture]")

@@ -192,7 +192,7 @@ func readXLS(t *text, raw []byte) error {
 		case recSST:
 			w.readShared(&r)
 		case recFormat:
-			code, _ := w.string(&r, 2, !w.old)
+			code := w.string(&r, 2, !w.old)
 			w.codes[r.u16(0)] = code
 		case recXF:
 			w.styles = append(w.styles, r.u16(2))
@@ -295,9 +295,10 @@ func (w *xls) longString(r *record, at int) (s string, next int) {
 }
 
 // string reads a text with its length in two bytes. unicode: with a byte that says how wide its characters are.
-func (w *xls) string(r *record, at int, unicode bool) (s string, next int) {
+func (w *xls) string(r *record, at int, unicode bool) string {
 	if unicode {
-		return w.longString(r, at)
+		s, _ := w.longString(r, at)
+		return s
 	}
 	n := r.u16(at)
 	if w.old && r.kind == recFormat {
@@ -306,9 +307,9 @@ func (w *xls) string(r *record, at int, unicode bool) (s string, next int) {
 	at += 2
 	end := min(at+n, len(r.data))
 	if at > end {
-		return "", 0
+		return ""
 	}
-	return w.decode(r.data[at:end]), end
+	return w.decode(r.data[at:end])
 }
 
 // shortString reads a text with its length in one byte.
@@ -420,7 +421,7 @@ func (s *xlsSheet) read(r *record) error {
 			return s.put(row, column, s.shared[n])
 		}
 	case recLabel, recRString:
-		shown, _ := s.string(r, 6, !s.old)
+		shown := s.string(r, 6, !s.old)
 		return s.put(row, column, shown)
 	case recNumber:
 		return s.put(row, column, s.number(r.u16(4), r.float(6)))
@@ -453,7 +454,7 @@ func (s *xlsSheet) read(r *record) error {
 		if s.wait != nil {
 			cell := *s.wait
 			s.wait = nil
-			shown, _ := s.string(r, 0, !s.old)
+			shown := s.string(r, 0, !s.old)
 			return s.put(cell[0], cell[1], shown)
 		}
 	case recRow:

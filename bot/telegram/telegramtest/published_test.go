@@ -21,7 +21,7 @@ func TestPublishedMethods(t *testing.T) {
 		t.Fatal(err)
 	}
 	left := map[string]bool{}
-	for _, name := range strings.Fields(unused) {
+	for name := range strings.FieldsSeq(unused) {
 		left[name] = true
 	}
 	isNew := func(name string) {
