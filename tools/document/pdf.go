@@ -46,10 +46,18 @@ func unpackEngine() ([]byte, error) {
 	return io.ReadAll(z)
 }
 
+// interpreted stands for the directory where there is none: PDFium is not compiled, which takes 350 MB for some seconds,
+// but interpreted. That is enough for some hundred pages.
+const interpreted = "-"
+
 // openEngine starts PDFium, which is WebAssembly: it sees no files, no network and no memory but its own. Compiling it
 // takes seconds, so the result is kept in a directory; "" = it is not kept.
 func openEngine(cache string) (pdfium.Pdfium, error) {
-	config := wazero.NewRuntimeConfig().
+	config := wazero.NewRuntimeConfig()
+	if cache == interpreted {
+		config, cache = wazero.NewRuntimeConfigInterpreter(), ""
+	}
+	config = config.
 		WithCoreFeatures(api.CoreFeaturesV2 | experimental.CoreFeaturesExceptionHandling).
 		WithMemoryLimitPages(enginePages)
 	if cache != "" {
@@ -374,12 +382,13 @@ func (r *Reader) Prepare(ctx context.Context) error {
 	r.once.Do(func() {
 		go func() { // ends after warmTime at the latest
 			defer close(r.warmed)
-			if err := os.MkdirAll(r.cache, 0o700); err != nil {
-				return // then each document compiles it
-			}
 			ctx, cancel := context.WithTimeout(context.Background(), warmTime)
 			defer cancel()
-			_ = r.command(ctx, engineKind).Run() // then each document compiles it
+			err := os.MkdirAll(r.cache, 0o700)
+			if err == nil {
+				err = r.command(ctx, engineKind).Run()
+			}
+			r.slow.Store(err != nil) // no place, or not enough memory
 		}()
 	})
 	select {

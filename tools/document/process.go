@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"runtime/metrics"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/klippa-app/go-pdfium"
@@ -50,6 +51,7 @@ type Reader struct {
 	slots  chan struct{}
 	once   sync.Once
 	warmed chan struct{}
+	slow   atomic.Bool // PDFium could not be compiled
 }
 
 // NewReader makes a Reader. argv starts the program whose main function calls Main when its first argument is Word;
@@ -61,7 +63,11 @@ func NewReader(argv []string, cache string) *Reader {
 
 // command is the process that does something.
 func (r *Reader) command(ctx context.Context, kind string) *exec.Cmd {
-	argv := append(r.argv[1:len(r.argv):len(r.argv)], kind, r.cache)
+	cache := r.cache
+	if r.slow.Load() {
+		cache = interpreted
+	}
+	argv := append(r.argv[1:len(r.argv):len(r.argv)], kind, cache)
 	cmd := exec.CommandContext(ctx, r.argv[0], argv...)
 	cmd.Env = []string{"GOMAXPROCS=1", "GOMEMLIMIT=256MiB", "GOTRACEBACK=none"} // and nothing of ours
 	return cmd
