@@ -15,19 +15,19 @@ import (
 	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
 )
 
-// reminder is the text of the task of that story.
-const reminder = "say that the tea is ready"
+// taskText is the text of the task of that story.
+const taskText = "say that the tea is ready"
 
-// scheduled is the story of a reminder that Ann asks for, which is due two seconds later.
+// scheduled is the story of a task that Ann asks for, which is due two seconds later.
 var scheduled = story{
 	script: `
-on "remind me": call schedule_deferred {"name":"tea","run_at":"+2s","task":"` + reminder + `"}
+on "remind me": call schedule_deferred {"name":"tea","run_at":"+2s","task":"` + taskText + `"}
 then say ` + answer1 + `
 on "tea is ready": say ` + answer2,
 	step: (*run).stepScheduled, promise: (*run).promiseScheduled,
 }
 
-// TestCrashScheduled kills the process at every point of that story: the reminder comes, and it comes once.
+// TestCrashScheduled kills the process at every point of that story: the task begins a turn, and it begins one.
 func TestCrashScheduled(t *testing.T) { crash(t, scheduled, 5) }
 
 // TestCrashScheduledOnPostgreSQL plays the same story with the service's data in PostgreSQL.
@@ -78,7 +78,7 @@ func (r *run) promiseScheduled(ctx context.Context) error {
 	err = errors.Join(err, r.read(ctx, func(db persistence.Reader) error {
 		entries, err := db.Journal(ctx, session(r.fake.BotID()), 0)
 		for i := range entries {
-			if entries[i].Kind == journal.UserEntry && strings.HasSuffix(entries[i].Text, reminder) {
+			if entries[i].Kind == journal.UserEntry && strings.HasSuffix(entries[i].Text, taskText) {
 				begun++
 			}
 		}
@@ -89,4 +89,65 @@ func (r *run) promiseScheduled(ctx context.Context) error {
 	}
 	shown := r.fake.Chat(ann)
 	return errors.Join(err, r.answered(shown, answer1), r.answered(shown, answer2))
+}
+
+// reminded is the story of a reminder, which is due two seconds after Ann asks for it: no model is asked when it is due.
+var reminded = story{
+	script: `
+on "remind me": call schedule_deferred {"name":"tea","run_at":"+2s","kind":"reminder","task":"drink tea"}
+then say ` + answer1,
+	step: (*run).stepReminded, promise: (*run).promiseReminded,
+}
+
+// reminder is what Ann is sent.
+const reminder = "⏰ drink tea"
+
+// TestCrashReminded kills the process at every point of that story: the reminder comes, and it comes once.
+func TestCrashReminded(t *testing.T) { crash(t, reminded, 5) }
+
+// TestCrashRemindedOnPostgreSQL plays the same story with the service's data in PostgreSQL.
+func TestCrashRemindedOnPostgreSQL(t *testing.T) {
+	s := reminded
+	s.cluster = pgtest.Shared(t)
+	crash(t, s, 2)
+}
+
+func (r *run) stepReminded(ctx context.Context) (done bool, err error) {
+	shown := r.fake.Chat(ann)
+	switch {
+	case r.requests("getUpdates") == r.polls: // this process does not poll yet
+		return false, nil
+	case r.said == 0:
+		return false, r.say("remind me of the tea")
+	case count(shown, answer1) == 0 || count(shown, reminder) == 0:
+		return false, nil
+	}
+	if still, err := r.still(ctx); err != nil || !still {
+		return false, err
+	}
+	left, err := r.tasksLeft(ctx)
+	return err == nil && left == 0, err
+}
+
+// promiseReminded: the answer and the reminder arrived once, the reminder began no turn, and nothing of it is left.
+func (r *run) promiseReminded(ctx context.Context) error {
+	left, err := r.tasksLeft(ctx)
+	if err == nil && left > 0 {
+		err = fmt.Errorf("%d facts of the reminder are left", left)
+	}
+	turns := 0
+	err = errors.Join(err, r.read(ctx, func(db persistence.Reader) error {
+		entries, err := db.Journal(ctx, session(r.fake.BotID()), 0)
+		for i := range entries {
+			if entries[i].Kind == journal.UserEntry {
+				turns++
+			}
+		}
+		return err
+	}))
+	if turns != 1 {
+		err = errors.Join(err, fmt.Errorf("there are %d turns, want that of the question", turns))
+	}
+	shown := r.fake.Chat(ann)
+	return errors.Join(err, r.answered(shown, answer1), r.answered(shown, reminder))
 }
