@@ -31,6 +31,7 @@ const (
 	pressShow = "s" // below an answer
 	pressMore = "d" // below a receipt
 	pressAsk  = "u" // below a receipt
+	pressOut  = "o" // below its details
 	pressDo   = "y" // below the question whether to put files back
 	pressBack = "n"
 )
@@ -61,8 +62,12 @@ type Deps struct {
 	Called func() map[string]string
 	// Wanted returns which receipts the answers to a person have in a place; nil = a button.
 	Wanted func(place bot.Place, caller string) string
-	Words  texts.Words
-	Now    func() time.Time
+	// Redact removes credentials from what a model has written; nil = nothing is removed.
+	Redact func(text string) string
+	// Plain returns what the model reads of a result as people read it; nil = as it is.
+	Plain func(text string) string
+	Words texts.Words
+	Now   func() time.Time
 	Putting
 }
 
@@ -231,6 +236,12 @@ func (d *Receipts) Press(ctx context.Context, call *turn.Call) (turn.Effect, err
 	case pressMore:
 		content, err := d.receiptMessage(ctx, msg, &a, true)
 		return showMessage(call, content, true), err
+	case pressOut:
+		list := d.outputs(&a)
+		if len(list) == 0 {
+			return popUp(msg, w.ReceiptGone(msg.Language)), nil
+		}
+		return showMessage(call, d.outputMessage(msg, list), false), nil
 	case pressAsk:
 		return d.askToUndo(call, &a), nil
 	case pressDo:
@@ -346,6 +357,9 @@ func (d *Receipts) receiptMessage(
 	}
 	if len(a.entries) > 0 && !details {
 		row = append(row, bot.Button{Label: w.ReceiptDetails(msg.Language), Data: a.buttonData(pressMore)})
+	}
+	if details && len(d.outputs(a)) > 0 {
+		row = append(row, bot.Button{Label: w.OutputButton(msg.Language), Data: a.buttonData(pressOut)})
 	}
 	if row != nil {
 		content.Buttons = [][]bot.Button{row}

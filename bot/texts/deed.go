@@ -37,7 +37,7 @@ func (w Words) Deed(language string, e *tools.Effect) string {
 		return ""
 	}
 	b := &w.in(language).Card.Deeds
-	name := func(path string) string { return render.Code(render.Cut(w.seen(language, path), deedLength)) }
+	name := func(path string) string { return render.Code(w.fileName(language, path)) }
 	files := func(list []tools.FileEffect) []string {
 		var names []string
 		for _, f := range list {
@@ -90,6 +90,11 @@ func (w Words) Deed(language string, e *tools.Effect) string {
 		return b.Nothing
 	}
 	return strings.Join(parts, " · ")
+}
+
+// fileName says which file is meant, on cards and in receipts alike.
+func (w Words) fileName(language, path string) string {
+	return render.Cut(w.shown(language, path), deedLength)
 }
 
 // lines says how many lines of a file come and go.

@@ -72,6 +72,7 @@ type receiptBook struct {
 	Agent                          string // name, what it took
 	Approved, ApprovedAt, Standing string
 	Audit                          string // lines, hash
+	Output, OutputFile             string
 	Undo                           undoBook
 }
 
@@ -91,6 +92,12 @@ func (w Words) ReceiptButton(language string) string { return w.in(language).Rec
 
 // ReceiptDetails is the label of the button that shows how an answer came about.
 func (w Words) ReceiptDetails(language string) string { return w.in(language).Receipts.Details }
+
+// OutputButton is the label of the button that shows what tools have printed.
+func (w Words) OutputButton(language string) string { return w.in(language).Receipts.Output }
+
+// OutputFile is the caption of the file with what tools have printed.
+func (w Words) OutputFile(language string) string { return w.in(language).Receipts.OutputFile }
 
 // ReceiptGone says that it is no longer known what an answer took.
 func (w Words) ReceiptGone(language string) string { return w.in(language).Receipts.Gone }
@@ -208,7 +215,7 @@ func (w Words) changes(language string, c *ReceiptChanges) []string {
 	files := func(list []string) []string {
 		shown := make([]string, len(list))
 		for i, name := range list {
-			shown[i] = w.seen(language, name)
+			shown[i] = w.fileName(language, name)
 		}
 		return shown
 	}
@@ -224,7 +231,7 @@ func (w Words) changes(language string, c *ReceiptChanges) []string {
 			}
 		}
 		for i, name := range names {
-			names[i] = fmt.Sprintf("%s (%s)", w.seen(language, name), strings.Join(whys[name], ", "))
+			names[i] = fmt.Sprintf("%s (%s)", w.fileName(language, name), strings.Join(whys[name], ", "))
 		}
 		return names
 	}

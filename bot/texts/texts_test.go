@@ -124,6 +124,7 @@ func everything(l string) map[string][]string {
 		Models: 2, Tools: []texts.ReceiptTool{{Name: "read", Calls: 2, Failed: 1}}, NotRun: []string{"x"}, Approvals: []texts.ReceiptApproval{{Tool: "a", By: "Ann", At: at}, {Tool: "b", By: "1"}},
 		MoreApprovals: 2, USD: 0.1, Waited: time.Minute, Lines: 2, Audit: "0123456789abcdef0",
 	}, true)}
+	m["OutputButton"], m["OutputFile"] = []string{w.OutputButton(l)}, []string{w.OutputFile(l)}
 	m["ReceiptDetails"] = []string{w.ReceiptDetails(l)}
 	yes, no := w.UndoButtons(l)
 	m["AsideHelp"], m["AsideFailed"] = []string{w.AsideHelp(l)}, []string{w.AsideFailed(l)}

@@ -9,13 +9,15 @@ import (
 	"github.com/zephbot/zephbot/bot/news"
 	"github.com/zephbot/zephbot/bot/receipt"
 	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/chain"
 	"github.com/zephbot/zephbot/tools/undo"
 )
 
 // receipts builds what tells people what an answer took, and puts back the files that it changed.
 func (c *Core) receipts(ch channel, store bot.Store) *receipt.Receipts {
 	return receipt.New(receipt.Deps{
-		Store: store, Rights: ch.rights, Called: ch.called, Wanted: c.own.Receipts, Words: c.words(), Now: c.now,
+		Store: store, Rights: ch.rights, Called: ch.called, Words: c.words(), Now: c.now,
+		Wanted: c.own.Receipts, Redact: c.redactor.String, Plain: chain.StripMarks,
 		Putting: receipt.Putting{
 			Files: c.undo, Workspace: c.undoOf, Line: c.undoLine,
 			Tell: func(session bot.SessionKey, id, text string) bot.Fact {
