@@ -219,18 +219,25 @@ func (d *Admissions) admitPerson(ctx context.Context, msg *bot.Message, id strin
 	}
 	out.text = w.Admitted(language, g.displayedPerson(e))
 	if s != nil && !known && g.opts.Private != nil { // a bot cannot begin a chat
-		to := g.opts.Private(id)
-		out.effect.Change.Send = []bot.Row{{
-			Session: to.SessionKey(""),
-			Place:   to,
-			Purpose: bot.Reply,
-			Content: bot.Content{
-				Text:     w.YouAreAdmitted(s.Language, len(out.effect.Change.Arrive) > 0),
-				Language: s.Language,
-			},
-		}}
+		row, err := d.rowFor(ctx, s, id)
+		row.Content.Text = w.YouAreAdmitted(s.Language, len(out.effect.Change.Arrive) > 0)
+		out.effect.Change.Send = []bot.Row{row}
+		return out, err
 	}
 	return out, nil
+}
+
+// rowFor returns the row by which a person hears what is decided about them, where they have asked.
+func (d *Admissions) rowFor(ctx context.Context, s *stranger, id string) (bot.Row, error) {
+	row := bot.Row{Place: d.guard.opts.Private(id), Purpose: bot.Reply, Content: bot.Content{Language: s.Language}}
+	if s.Where != nil {
+		row.Place, row.ReplyTo = *s.Where, s.Message
+		if err := d.guard.followMove(ctx, &row.Place, &row.ReplyTo); err != nil {
+			return row, err
+		}
+	}
+	row.Session = row.Place.SessionKey("")
+	return row, nil
 }
 
 // refusePerson declines what a stranger asks for, or blocks them. What they have written is not kept any longer.
@@ -288,11 +295,16 @@ func (d *Admissions) refuseStranger(
 	if s == nil || s.Declined {
 		return out, nil
 	}
-	to, text := g.opts.Private(e.ID), w.YouAreDeclined(s.Language)
-	if e.Group {
-		to, text = groupPlace(msg.Place, e.ID), w.GroupDeclined(s.Language)
+	row, err := d.rowFor(ctx, s, e.ID)
+	if err != nil {
+		return done{}, err
 	}
-	key := fmt.Sprintf("declined/%s/%d", personKey(msg.Place, e.ID), s.At.Unix())
+	row.Content.Text = w.YouAreDeclined(s.Language)
+	if e.Group {
+		row.Place = groupPlace(msg.Place, e.ID)
+		row.Session, row.Content.Text = row.Place.SessionKey(""), w.GroupDeclined(s.Language)
+	}
+	row.Key = fmt.Sprintf("declined/%s/%d", personKey(msg.Place, e.ID), s.At.Unix())
 	s.Declined = true
 	f, err := s.fact(msg.Place, e.ID)
 	if err != nil {
@@ -302,10 +314,7 @@ func (d *Admissions) refuseStranger(
 	if e.Group {
 		out.effect.Change.Facts = append(out.effect.Change.Facts, absentEntry(msg.Place, e))
 	}
-	out.effect.Change.Send = []bot.Row{{
-		Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: key,
-		Content: bot.Content{Text: text, Language: s.Language},
-	}}
+	out.effect.Change.Send = []bot.Row{row}
 	return out, nil
 }
 

@@ -48,8 +48,12 @@ type stranger struct {
 	Language string    `json:"language,omitempty"`
 	At       time.Time `json:"at"`
 	Declined bool      `json:"declined,omitempty"` // admins are not asked again while it is kept
-	said     string    // for the admins
-	asker    string    // for the admins: who asks for a group
+	// Where a person has asked, if only in a group, and by which message: there they hear what is decided.
+	Where   *bot.Place `json:"where,omitempty"`
+	Message string     `json:"message,omitempty"`
+	said    string     // for the admins
+	title   string     // for the admins: of the group in which a person asks
+	asker   string     // for the admins: who asks for a group
 }
 
 // fact returns a stranger as it is stored.
@@ -63,21 +67,30 @@ func (s *stranger) fact(place bot.Place, id string) (bot.Fact, error) {
 	}, nil
 }
 
-// refuseStranger refuses a person who is not admitted. In private they are told so, and the admins may admit them.
+// refuseStranger refuses a person who is not admitted. In private, and where they want something in a group, they are told
+// so, and the admins may admit them.
 func (g *Guard) refuseStranger(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
 	v := turn.Verdict{Reason: "person not in telegram.allowed_users"}
 	var err error
 	switch {
 	case msg.Kind == bot.Press:
 		v.Reply = g.words.StrangerRefused(msg.Language)
-	case !msg.Place.Group:
+	case !msg.Place.Group, wantsInGroup(msg):
 		err = g.askForStranger(ctx, msg, &v)
 	}
 	return v, err
 }
 
-// askForStranger adds to the refusal of a person in private that admins are asked to admit them, and keeps what they have
-// written until then. Whoever is blocked is not answered.
+// wantsInGroup reports whether a message in a group is meant for this bot and no other: a command without a name may be
+// one of another bot.
+func wantsInGroup(msg *bot.Message) bool {
+	word, _, _ := strings.Cut(msg.Text, " ")
+	return msg.Kind == bot.Text && msg.Addressed && msg.Place.Ordinary() &&
+		(msg.Command == "" || strings.Contains(word, "@"))
+}
+
+// askForStranger adds to the refusal of a person that admins are asked to admit them, and keeps what they have written
+// until then. Whoever is blocked is not answered, and a group hears only that admins are asked.
 func (g *Guard) askForStranger(ctx context.Context, msg *bot.Message, v *turn.Verdict) error {
 	e, known, err := g.personEntry(ctx, msg.Place, msg.Person)
 	if err != nil {
@@ -90,16 +103,21 @@ func (g *Guard) askForStranger(ctx context.Context, msg *bot.Message, v *turn.Ve
 	}
 	v.Once = "stranger/" + msg.Caller
 	s := stranger{Name: msg.Name, Username: msg.Username, Language: msg.Language, said: msg.Text}
+	if msg.Place.Group {
+		v.Once = "stranger/" + msg.Place.ChatKey() + "/" + msg.Caller
+		s.Where, s.Message, s.title = &msg.Place, msg.Message, msg.Title
+	}
 	var asked asking
 	if v.Change, asked, err = g.tellAdmins(ctx, msg.Place, msg.Person, s); err != nil {
 		return err
 	}
-	switch asked {
-	case nobodyToAsk:
+	switch {
+	case msg.Place.Group && asked != adminsAsked:
+	case asked == nobodyToAsk:
 		v.Reply = g.words.Stranger(msg.Language, msg.Person)
-	case notAsked:
+	case asked == notAsked:
 		v.Reply = g.words.StrangerRefused(msg.Language)
-	case adminsAsked:
+	default:
 		v.Reply = g.words.StrangerAsked(msg.Language, g.adminNames())
 		said, err := g.keepSaid(ctx, msg)
 		if err != nil {
@@ -218,6 +236,10 @@ func (g *Guard) tellAdmins(
 	switch last, is := before[key]; {
 	case is && last.Declined:
 		return bot.Change{}, notAsked, nil
+	case is && now.Sub(last.At) < strangerOnce && last.Where != nil && s.Where == nil:
+		last.Where, last.Message = nil, "" // they write in private now, and hear there what is decided
+		f, err := last.fact(place, id)
+		return bot.Change{Facts: []bot.Fact{f}}, adminsAsked, err
 	case is && now.Sub(last.At) < strangerOnce:
 		return bot.Change{}, adminsAsked, nil
 	}
@@ -260,7 +282,7 @@ func (g *Guard) tellAdmins(
 // strangerCard asks an admin about a person. What the person has chosen, name and words, is a quotation, so that it
 // cannot pass for something that the bot says.
 func (g *Guard) strangerCard(language, id string, s stranger) bot.Content {
-	head, who, said, foot := g.words.StrangerAsks(language, s.Name, s.Username, s.said, id)
+	head, who, said, foot := g.words.StrangerAsks(language, s.Name, s.Username, s.said, id, s.title)
 	head += "\n"
 	chosen := who
 	if said != "" {

@@ -12,7 +12,7 @@ func Buckets() []bot.BucketRule {
 		},
 		{
 			Bucket: strangerBucket,
-			About:  "a person who asked to be admitted: name, language; kept for 30 days",
+			About:  "a person who asked to be admitted: name, language, in which group; kept for 30 days",
 			Found:  "key `CHANNEL/BOT/ID`",
 		},
 		{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
@@ -26,7 +27,7 @@ func saidKey(place bot.Place, id string) string { return personKey(place, id) + 
 // keepSaid returns the fact that keeps a message of a stranger; nil if it cannot be answered later, or there is enough. A
 // Change with it is refused with ErrConflict if another message of theirs was kept meanwhile.
 func (g *Guard) keepSaid(ctx context.Context, msg *bot.Message) (*bot.Fact, error) {
-	if msg.Kind != bot.Text || msg.Command != "" || msg.Place.Group || !msg.Place.Ordinary() {
+	if msg.Kind != bot.Text || msg.Command != "" || !msg.Place.Ordinary() {
 		return nil, nil //nolint:nilnil // nothing is kept
 	}
 	kept, err := g.store.FactsOf(ctx, saidBucket, saidKey(msg.Place, msg.Person), g.now())
@@ -65,7 +66,10 @@ func (g *Guard) releaseSaid(
 		if err != nil {
 			continue // of another version: it cannot be answered
 		}
-		session := msg.Place.SessionKey("")
+		if err := g.followMove(ctx, &msg.Place, &msg.Message); err != nil {
+			return nil, err
+		}
+		session := g.sessionOf(&msg)
 		change.Arrive = append(change.Arrive, bot.Arrival{
 			Channel: msg.Place.Channel, Bot: msg.Place.Bot, ID: msg.ID, Source: bot.FromStranger, Session: session,
 			Raw: []byte(f.Value), At: g.now(),
@@ -73,4 +77,29 @@ func (g *Guard) releaseSaid(
 		wake = append(wake, session)
 	}
 	return wake, nil
+}
+
+// sessionOf returns the conversation that a message belongs to.
+func (g *Guard) sessionOf(msg *bot.Message) bot.SessionKey {
+	if msg.Place.Group && !g.Rules(msg.Place).SharedSession {
+		return msg.Place.SessionKey(msg.Person)
+	}
+	return msg.Place.SessionKey("")
+}
+
+// followMove gives a place that was stored the id that its group has now. A message of it is not known there.
+func (g *Guard) followMove(ctx context.Context, place *bot.Place, message *string) error {
+	if !place.Group {
+		return nil
+	}
+	moved, err := g.store.FactsOf(ctx, bot.MovedBucket, g.nameKey(""), g.now())
+	if err != nil {
+		return fmt.Errorf("read the new id of %s: %w", place.Chat, err)
+	}
+	for _, f := range moved {
+		if f.Value == place.Chat {
+			place.Chat, *message = strings.TrimPrefix(f.Key, g.nameKey("")), ""
+		}
+	}
+	return nil
 }

@@ -143,3 +143,41 @@ func TestSaidMeanwhile(t *testing.T) {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
+
+// TestStrangerInGroup: whoever addresses the bot in an admitted group is asked for once, and what they wrote there is
+// answered there, by the id that the group has then.
+func TestStrangerInGroup(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, access.Options{Admins: []string{"7"}, Chats: []string{"-5"}})
+	for _, text := range []string{"not for the bot", "/roll"} {
+		msg := h.message("9", text, "-5")
+		msg.Addressed = msg.Command != ""
+		if v, err := h.guard.Admit(t.Context(), msg); err != nil || v.OK || v.Reply != "" || len(v.Change.Send) > 0 {
+			t.Errorf("%s: %+v, %v", text, v, err)
+		}
+	}
+	v := h.says("9", "hello", "-5")
+	want(t, "asked", v.Reply, "I only talk to people on my list. I have asked an admin")
+	if len(h.sent) != 1 || v.Once != "stranger/telegram/1/bot/-5/telegram:9" {
+		t.Fatalf("%+v, %+v", v, h.sent)
+	}
+	if h.says("9", "/help@zephbot", "-5"); len(h.sent) != 0 {
+		t.Errorf("told twice: %+v", h.sent)
+	}
+	if _, err := h.store.Apply(t.Context(), &bot.Change{
+		Facts: []bot.Fact{{Bucket: bot.MovedBucket, Key: "telegram/-6", Value: "-5"}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "admitted", h.press("7", "p1:a:9"), "✅ Admitted")
+	if last := h.sent[len(h.sent)-1]; last.Place.Chat != "-6" || last.ReplyTo != "" {
+		t.Errorf("told in %+v", last)
+	}
+	list, err := h.store.Next(t.Context(), bot.Place{Channel: "telegram", Bot: "1", Surface: bot.SurfaceBot, Chat: "-6", Group: true}.SessionKey("9"), 0)
+	if err != nil || len(list) != 1 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if v := newHouse(t, access.Options{Chats: []string{"-5"}}).says("9", "hello", "-5"); v.Reply != "" {
+		t.Errorf("without an admin: %+v", v)
+	}
+}

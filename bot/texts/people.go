@@ -35,7 +35,7 @@ type People struct {
 
 // peopleBook is the sentences about who may talk to the bot.
 type peopleBook struct {
-	Asks, AsksID                               string
+	Asks, AsksID, AsksIn                       string
 	Somebody, Admit                            string
 	AsksGroup                                  string // who, group
 	Decline, Block                             string
@@ -151,13 +151,16 @@ func (w Words) RemoveButton(language string, n int, p Person) string {
 const saidLength = 200
 
 // StrangerAsks tells an admin that somebody who is not admitted has written: who, the beginning of what they wrote ("" =
-// no text), and their id. Name and words, which a stranger chooses, are on one line each; they are to be shown as
+// no text), their id, and the group in which they did ("" = in private). Name and words, which a stranger chooses, are on one line each; they are to be shown as
 // quotations, so that they cannot pass for the rest.
-func (w Words) StrangerAsks(language, name, username, said, id string) (head, who, quote, foot string) {
+func (w Words) StrangerAsks(language, name, username, said, id, title string) (head, who, quote, foot string) {
 	b := w.in(language).People
 	foot = fmt.Sprintf(b.AsksID, id)
 	if username != "" {
 		foot += " · @" + named(username)
+	}
+	if title != "" {
+		foot += " · " + fmt.Sprintf(b.AsksIn, named(title))
 	}
 	quote = render.Cut(visible.Name(strings.Join(strings.Fields(said), " ")), saidLength)
 	return b.Asks, cmp.Or(named(name), id), quote, foot

@@ -14,7 +14,7 @@ func people(l string) map[string][]string {
 	group, first := texts.Person{ID: "-100", Group: true, Name: "Team", By: "Cy", At: at}, texts.Person{ID: "1", Role: "admin", ByCode: true, At: at}
 	invitation, forGroup := texts.Invitation{Role: "user", Left: 1, By: "Cy", Expires: at}, texts.Invitation{Role: "approver", Group: true, Left: 5, Quota: "turns/day", Limit: "20", By: "Cy", Expires: at}
 	return map[string][]string{
-		"StrangerAsks":    {asks(l, "Ann", "ann_a", "hello"), asks(l, "", "", "")},
+		"StrangerAsks":    {asks(l, "Ann", "ann_a", "hello", "Team"), asks(l, "", "", "", "")},
 		"StrangerButtons": {buttons(l)},
 		"Declined":        {w.Declined(l, ann), w.Declined(l, group)}, "Blocked": {w.Blocked(l, ann), w.Blocked(l, group)}, "YouAreDeclined": {w.YouAreDeclined(l)},
 		"GroupAsks": {w.GroupAsks(l, "Ann", "Team", "-100"), w.GroupAsks(l, "", "", "-100")}, "GroupAsked": {w.GroupAsked(l, nil), w.GroupAsked(l, []string{"Ben", "Cy"})}, "GroupRefused": {w.GroupRefused(l)}, "GroupDeclined": {w.GroupDeclined(l)},
@@ -39,8 +39,8 @@ func people(l string) map[string][]string {
 }
 
 // asks is all that an admin reads of a stranger.
-func asks(l, name, username, said string) string {
-	head, who, quote, foot := w.StrangerAsks(l, name, username, said, "4711")
+func asks(l, name, username, said, title string) string {
+	head, who, quote, foot := w.StrangerAsks(l, name, username, said, "4711", title)
 	return strings.Join([]string{head, who, quote, foot}, "\n")
 }
 
@@ -84,7 +84,7 @@ func TestCures(t *testing.T) {
 func TestNamesOfOthers(t *testing.T) {
 	t.Parallel()
 	evil := "A\nB\u202e" + strings.Repeat("x", 500)
-	for _, text := range []string{one(w.StrangerAsks("en", evil, "", evil, "1")), w.GroupAsks("en", evil, evil, "-1"), w.NamePinned("en", "ann", evil, "1"), texts.Named(evil)} {
+	for _, text := range []string{one(w.StrangerAsks("en", evil, "", evil, "1", evil)), w.GroupAsks("en", evil, evil, "-1"), w.NamePinned("en", "ann", evil, "1"), texts.Named(evil)} {
 		if strings.ContainsAny(text, "\n\u202e") || len(text) > 900 {
 			t.Errorf("%q", text)
 		}
