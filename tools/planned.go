@@ -3,6 +3,7 @@ package tools
 // A plan is what a model shows of a longer task: the steps in the arguments of its calls (act.Plans).
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -29,7 +30,7 @@ const (
 // PlanEntry is a step of a plan.
 type PlanEntry struct {
 	Text   string     `json:"text"`
-	Status PlanStatus `json:"status"`
+	Status PlanStatus `json:"status,omitempty"` // "" = pending
 }
 
 // Plan is the arguments of a call that shows a plan.
@@ -44,7 +45,7 @@ func (in Plan) Checked() ([]PlanEntry, error) {
 	}
 	list := make([]PlanEntry, len(in.Entries))
 	for i, e := range in.Entries {
-		list[i] = PlanEntry{Text: strings.Join(strings.Fields(e.Text), " "), Status: e.Status}
+		list[i] = PlanEntry{Text: strings.Join(strings.Fields(e.Text), " "), Status: cmp.Or(e.Status, PlanPending)}
 		switch {
 		case list[i].Text == "":
 			return nil, Errorf(InvalidParameters, "entries[%d].text is empty", i)
@@ -52,7 +53,7 @@ func (in Plan) Checked() ([]PlanEntry, error) {
 			return nil, Errorf(
 				InvalidParameters, "entries[%d].text has more than %d characters; write a few words", i, LongestPlanned,
 			)
-		case !slices.Contains([]PlanStatus{PlanPending, PlanInProgress, PlanCompleted}, e.Status):
+		case !slices.Contains([]PlanStatus{PlanPending, PlanInProgress, PlanCompleted}, list[i].Status):
 			return nil, Errorf(InvalidParameters, "entries[%d].status is %q", i, e.Status)
 		}
 	}

@@ -28,7 +28,8 @@ func TestPlan(t *testing.T) {
 	long := strings.Repeat("ü", tools.LongestPlanned+1)
 	for args, want := range map[string]string{
 		`{"entries":[{"text":" read\n the  code ","status":"completed"},{"text":"write","status":"in_progress"}]}`: "read the code\nwrite",
-		`{"entries":[]}`: "",
+		`{"entries":[{"text":"later"}]}`:                           "later",
+		`{"entries":[]}`:                                           "",
 		`{"entries":[{"text":" ","status":"pending"}]}`:            "empty",
 		`{"entries":[{"text":"a","status":"done"}]}`:               `status is "done"`,
 		`{"entries":[{"text":"` + long + `","status":"pending"}]}`: "more than 200",
