@@ -15,6 +15,9 @@ import (
 // maxModels limits a list of models, in bytes.
 const maxModels = 4 << 20
 
+// ErrKey is the error of a server that wants another key.
+var ErrKey = errors.New("refused with status 401")
+
 // FetchAnswer reads what is at an address: GET, with header. Errors contain no key; a refusal names only the status.
 func FetchAnswer(
 	ctx context.Context, client *http.Client, address string, header http.Header, key Key,
@@ -31,6 +34,9 @@ func FetchAnswer(
 		return nil, errors.New(key.Clean(err.Error()))
 	}
 	defer func() { _ = resp.Body.Close() }() // it is only read
+	if resp.StatusCode == http.StatusUnauthorized {
+		return nil, ErrKey
+	}
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("refused with status %d", resp.StatusCode)
 	}

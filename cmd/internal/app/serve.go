@@ -33,7 +33,8 @@ func Serve(ctx context.Context, opts Options) error {
 	if cfg.Telegram.Token == "" {
 		return errors.Join(
 			config.ErrInvalid,
-			errors.New("no Telegram token: set telegram.token or ZEPH_TELEGRAM_TOKEN, or try `zephbot simulate`"),
+			errors.New("no Telegram token: `zephbot setup` asks for it and checks it; or set ZEPH_TELEGRAM_TOKEN or "+
+				"telegram.token; `zephbot simulate` needs none"),
 		)
 	}
 	opts.Mode = layout.Serve

@@ -75,7 +75,7 @@ func TestConfigCheckMore(t *testing.T) {
 		"a byte order mark":                {conf: "\xef\xbb\xbf[agent]\nconcurency = 3\n", want: []string{"@/zephbot.toml:2: agent.concurency: unknown key; did you mean agent.concurrency?"}},
 		// The environment.
 		"a wrong number": {env: []string{"ZEPH_AGENT_CONCURRENCY=many"}, want: []string{"ZEPH_AGENT_CONCURRENCY: wanted an integer, found the string \"many\" (sets agent.concurrency)"}},
-		"a wrong list":   {env: []string{"ZEPH_TELEGRAM_ADMINS=ann"}, want: []string{"ZEPH_TELEGRAM_ADMINS: wanted a list of integers, separated by commas"}},
+		"a wrong list":   {env: []string{"ZEPH_TELEGRAM_ADMINS=ann"}, want: []string{"ZEPH_TELEGRAM_ADMINS: wanted a list of numeric ids such as 4711, separated by commas"}},
 		"a wrong word":   {env: []string{"ZEPH_LOG_LEVEL=loud"}, want: []string{"ZEPH_LOG_LEVEL: \"loud\" is not allowed; allowed: trace"}},
 		"a wrong time":   {env: []string{"ZEPH_LLM_TIMEOUT=120"}, want: []string{"ZEPH_LLM_TIMEOUT: wanted a duration such as \"10m\""}},
 		"a wrong URL":    {env: []string{"ZEPH_DATABASE_URL=postgres//u:planted@x"}, want: []string{"ZEPH_DATABASE_URL: this value is not allowed"}},

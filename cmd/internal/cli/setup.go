@@ -46,13 +46,14 @@ func (c *command) setupCommand() *cobra.Command {
 	}
 	p := cmd.Flags()
 	p.StringVar(&f.tokenFile, "token-file", "", "file with the token from @BotFather")
-	p.Int64SliceVar(&f.admins, "admin", nil, "numeric id of an admin; may be repeated")
+	p.Int64SliceVar(&f.admins, "admin", nil, "numeric id of an admin, such as 4711; may be "+
+		"repeated. Without it the bot shows a code, and whoever sends it is the admin")
 	p.StringVar(&f.provider, "provider", "", "openai (or any server with its API), anthropic, ollama, offline, or a "+
 		"preset such as gemini (docs/models.md)")
 	p.StringVar(&f.baseURL, "base-url", "", "address of the API, if it is not the vendor's own")
 	p.StringVar(&f.keyFile, "key-file", "", "file with the key of the API")
 	p.StringVar(&f.model, "model", "", "name of the model")
-	p.StringVar(&f.workDir, "workdir", "", "directory in which all chats work (default: each has one of its own)")
+	p.StringVar(&f.workDir, "workdir", "", "directory in which all conversations work (default: each has one of its own)")
 	p.StringVar(&f.sandbox, "sandbox", "", "auto, required or off")
 	p.BoolVar(&f.noStart, "no-start", false, "write the configuration, and do not start the bot")
 	p.BoolVar(&f.unchecked, "unchecked", false, "do not try token and model, for a machine without network")
@@ -317,12 +318,15 @@ func (c *command) start(ctx context.Context, s *setup) error {
 	if cfg.Telegram.Token == "" {
 		return usageError{
 			fmt.Errorf(
-				"%s has no telegram.token; add it there, or run zephbot setup with another file", c.flags.config,
+				"%s has no telegram.token; add it there, or run zephbot setup --config with another file",
+				c.flags.config,
 			),
 		}
 	}
 	s.in.say(
-		"The bot starts; Ctrl-C ends it. Later: %s. If something does not work: %s",
+		"The bot starts; Ctrl-C ends it. Later: %s. If something does not work: %s\n"+
+			"Next: write to the bot. In a group: add it there, admit the group (it asks you), and mention it in a "+
+			"message.",
 		s.command("serve"), s.command("doctor"),
 	)
 	return c.serve(ctx, cfg, false)

@@ -65,7 +65,10 @@ func refused(err error) error {
 	if errors.Is(err, upkeep.ErrToken) || ok && trouble.Kind != providers.NotReached && trouble.Kind != providers.Busy {
 		return usageError{err}
 	}
-	return err
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w; --unchecked goes on without trying", err)
 }
 
 // checkToken asks Telegram whose token it is.
@@ -127,8 +130,8 @@ func (s *setup) meet(ctx context.Context, code string) error {
 	waiting, end := context.WithCancel(ctx)
 	defer end()
 	came := make(chan upkeep.Person, 1)
-	stuck := make(chan error)
-	go s.await(waiting, code, came, stuck) // ends with waiting
+	stuck, other := make(chan error), make(chan struct{})
+	go s.await(waiting, code, came, stuck, other) // ends with waiting
 	for {
 		select {
 		case who := <-came:
@@ -139,6 +142,8 @@ func (s *setup) meet(ctx context.Context, code string) error {
 			if over, err := s.unstick(ctx, err); over || err != nil {
 				return err
 			}
+		case <-other:
+			s.in.say("Somebody sent the bot another code than this one; it makes nobody admin. Waiting …")
 		case text, ok := <-s.in.lines:
 			if !ok {
 				return errEnded
@@ -171,10 +176,22 @@ func (s *setup) admitted(text string) (over bool) {
 const again = 3 * time.Second
 
 // await waits for whoever sends the code, and tells what is in the way; it goes on after the reader has taken that.
-func (s *setup) await(ctx context.Context, code string, came chan<- upkeep.Person, stuck chan<- error) {
-	told := ""
+func (s *setup) await(
+	ctx context.Context, code string, came chan<- upkeep.Person, stuck chan<- error, other chan<- struct{},
+) {
+	told, seen := "", map[string]bool{}
+	wrong := func(text string) {
+		if seen[text] { // a message that is not confirmed comes with each poll
+			return
+		}
+		seen[text] = true
+		select {
+		case other <- struct{}{}:
+		case <-ctx.Done():
+		}
+	}
 	for ctx.Err() == nil {
-		who, err := s.bot.Await(ctx, code)
+		who, err := s.bot.Await(ctx, code, wrong)
 		if err == nil {
 			came <- who
 			return

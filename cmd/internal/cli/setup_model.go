@@ -256,7 +256,11 @@ func (s *setup) askProvider(ctx context.Context, from source) (p *config.Provide
 	if err = s.askKey(p, from.key); err != nil {
 		return nil, false, err
 	}
-	if err = s.askModelName(ctx, p, from.propose); err != nil {
+	names, err := s.listModels(ctx, p)
+	if err != nil {
+		return nil, false, err
+	}
+	if err = s.askModelName(p, names, from.propose); err != nil {
 		return nil, false, err
 	}
 	for {
@@ -297,7 +301,11 @@ func (s *setup) mend(ctx context.Context, p *config.Provider, trouble *providers
 		p.APIKey = key
 		return retry, nil
 	case providers.UnknownModel:
-		return retry, s.askModelName(ctx, p, trouble.Near)
+		names, err := s.listModels(ctx, p)
+		if err != nil {
+			return retry, err
+		}
+		return retry, s.askModelName(p, names, trouble.Near)
 	default:
 		answer, err := s.in.line("Enter tries it again, k keeps it anyway, o chooses another one: ")
 		switch strings.ToLower(answer) {
@@ -371,13 +379,33 @@ func (s *setup) vendorKey(p *config.Provider) (variable string, value config.Sec
 	return d.Key, ""
 }
 
-// askModelName asks which model, and names some that the vendor has.
-func (s *setup) askModelName(ctx context.Context, p *config.Provider, propose string) error {
-	var names []string
-	if !s.f.unchecked {
-		// the call that follows says what is wrong
-		names, _ = providers.New(providers.Options{Config: s.env, Log: zerolog.Nop()}).List(ctx, *p)
+// listModels returns the models that the vendor has, as far as its server has a list. A key that is refused is asked
+// for again; one that may not read the list can be kept.
+func (s *setup) listModels(ctx context.Context, p *config.Provider) ([]string, error) {
+	for !s.f.unchecked {
+		names, err := providers.New(providers.Options{Config: s.env, Log: zerolog.Nop()}).List(ctx, *p)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err == nil {
+			return names, nil
+		}
+		trouble := providers.TroubleOf(p, err)
+		if trouble.Kind != providers.WrongKey {
+			return nil, nil // the call that follows says what is wrong
+		}
+		s.in.say("%s.", trouble.Text)
+		key, err := s.in.secret("Key, once more; Enter goes on with this one")
+		if err != nil || key == "" {
+			return nil, err
+		}
+		p.APIKey = key
 	}
+	return nil, nil
+}
+
+// askModelName asks which model, and names some that the vendor has.
+func (s *setup) askModelName(p *config.Provider, names []string, propose string) error {
 	if propose != "" && len(names) > 0 && !slices.Contains(names, propose) {
 		propose = ""
 	}

@@ -27,8 +27,8 @@ func (s *setup) askWorkDir(context.Context) error {
 	if !s.in.person {
 		return nil
 	}
-	s.in.explain("\n4 of 5: where it works\nEach chat has a directory of its own, which is empty at first. Or all of " +
-		"them work in one directory of yours, such as a project.")
+	s.in.explain("\n4 of 5: where it works\nEach conversation has a directory of its own, which is empty at first: in a " +
+		"group, each person has one. Or all work in one directory of yours, such as a project.")
 	for {
 		answer, err := s.in.line("Enter for directories of their own, or the path of yours: ")
 		if err != nil || answer == "" {
@@ -99,8 +99,10 @@ func (s *setup) askSandbox(ctx context.Context) error {
 		return nil
 	}
 	text, full := upkeep.Sandbox(ctx)
-	s.in.explain("\n5 of 5: the sandbox\nThis machine has: %s", text)
-	question := "Commands of the bot run inside it. Refuse them if it is ever missing?"
+	s.in.explain("\n5 of 5: the sandbox\nThe kernel can keep commands of the bot away from your other files and from "+
+		"the network. This machine has: %s", text)
+	question := "That is all it takes: commands of the bot run inside it. Refuse them if it is ever missing? If you " +
+		"do not know, press Enter."
 	if !full {
 		question = "Only your rules and approvals would limit commands of the bot. Refuse all commands as long " +
 			"as that is so?"

@@ -183,6 +183,7 @@ func TestSetup(t *testing.T) {
 	d.sees("That is no id")
 	code := regexp.MustCompile(`/start [A-Z2-7]{16}\n`).FindString(d.screen.String())
 	c.tg.Say(1001, 1001, telegramtest.Message{Text: "/start WRONG"})
+	d.sees("another code than this one; it makes nobody admin")
 	c.tg.Say(1001, 1001, telegramtest.Message{Text: strings.TrimSpace(code)})
 	d.sees(`ok: Ann \(id 1001\) is the admin\.`)
 	d.says(`Which one\? \[1\]: `, "99")
@@ -190,8 +191,8 @@ func TestSetup(t *testing.T) {
 	d.says("Address of its API", "example.com")
 	d.says("That is no address: .*\nAddress of its API", c.llm.URL+"/v1/")
 	d.says(`Key of the API; Enter if it needs none \(not shown\): `, "sk-wrong-key-of-ann")
-	d.says("Model: ", "gpt-god")
-	d.says(`does not accept the key .*\nKey, once more; Enter chooses another model \(not shown\): `, vendorKey)
+	d.says(`does not accept the key .*\nKey, once more; Enter goes on with this one \(not shown\): `, vendorKey)
+	d.says(`It has 3 models: gpt-good, hear-1, text-embed\nModel: `, "gpt-god")
 	d.says(`has no model gpt-god; did you mean gpt-good\?\.\nIt has 3 models: gpt-good, hear-1, text-embed\nModel \[gpt-good\]: `, "")
 	d.sees("ok: gpt-good answers")
 	d.says("or the path of yours: ", "zephbot.go")
@@ -203,6 +204,7 @@ func TestSetup(t *testing.T) {
 	d.says(`project does not exist. Make it\? \[Y/n\]: `, "")
 	d.says(`\[y/N\]: `, "")
 	d.sees(`Written: .*/zephbot\.toml \(only this account can read it\)\.\nThe bot starts; Ctrl-C ends it\. Later: zephbot serve\.`)
+	d.sees("Next: write to the bot. In a group: add it there")
 	d.hears("You are now an admin") // the message that setup has read, answered by the service
 	c.tg.Say(1001, 1001, telegramtest.Message{Text: "good morning"})
 	d.hears("Good morning, Ann.")
@@ -234,7 +236,7 @@ model = "gpt-good"
 api_key = "` + vendorKey + `"
 
 [tools.shell]
-# All chats work in this directory. Without this line each has one of its own, below data_dir.
+# All conversations work in this directory. Without this line each has one of its own, below data_dir.
 allowed_paths = ["` + c.dir + `/project"]
 
 [tools.file]
@@ -410,7 +412,7 @@ func TestSetupWithoutTerminal(t *testing.T) {
 		"two lines":        {args: []string{"--token-file", "lines"}, code: cli.Usage, want: "want the secret alone, on one line"},
 		"wrong token":      {args: []string{"--token-file", "wrong"}, code: cli.Usage, want: "Telegram does not accept this token"},
 		"no token":         {args: []string{"--token-file", "key"}, code: cli.Usage, want: "this is no bot token"},
-		"telegram away":    {args: []string{"--token-file", "token"}, env: []string{"ZEPH_TELEGRAM_API_URL=http://127.0.0.1:1"}, code: cli.Failed, want: "http://127.0.0.1:1 cannot be reached"},
+		"telegram away":    {args: []string{"--token-file", "token"}, env: []string{"ZEPH_TELEGRAM_API_URL=http://127.0.0.1:1"}, code: cli.Failed, want: "see that this machine reaches it: a firewall, HTTPS_PROXY; --unchecked goes on without trying"},
 		"unknown provider": {args: []string{"--token-file", "token", "--provider", "opnai"}, code: cli.Usage, want: "litellm; did you mean openai?"},
 		"no model":         {args: []string{"--token-file", "token", "--provider", "openai"}, code: cli.Usage, want: "give the name of the model with --model"},
 		"bad address":      {args: []string{"--token-file", "token", "--provider", "openai", "--model", "m", "--base-url", "x"}, code: cli.Usage, want: "--base-url: want an address"},

@@ -42,18 +42,54 @@ func subs(cmd *cobra.Command) []string {
 	return names
 }
 
-// wrongFlag makes a wrong flag a usage error, and suggests the nearest one.
+// wrongFlag makes a wrong flag a usage error that says what was wanted, and suggests the nearest one.
 func wrongFlag(cmd *cobra.Command, err error) error {
-	missing, ok := errors.AsType[*pflag.NotExistError](err)
-	if !ok || missing.GetSpecifiedShortnames() != "" {
-		return usageError{err}
+	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		return usageError{unknownFlag(cmd, missing)}
 	}
-	var names []string
-	add := func(f *pflag.Flag) { names = append(names, f.Name) }
-	cmd.Flags().VisitAll(add)
-	cmd.InheritedFlags().VisitAll(add)
-	if near, ok := nearest.Nearest(missing.GetSpecifiedName(), names); ok {
-		return usageError{fmt.Errorf("%w; did you mean --%s?", err, near)}
+	if bare, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return usageError{fmt.Errorf("--%s needs a value: %s", bare.GetFlag().Name, wantedOf(bare.GetFlag()))}
+	}
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		f := wrong.GetFlag()
+		return usageError{fmt.Errorf("--%s %q: want %s", f.Name, wrong.GetValue(), wantedOf(f))}
 	}
 	return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+}
+
+// unknownFlag names the flag that was probably meant; of one letter, those that begin with it.
+func unknownFlag(cmd *cobra.Command, missing *pflag.NotExistError) error {
+	name := missing.GetSpecifiedName()
+	written := "--" + name
+	if missing.GetSpecifiedShortnames() != "" {
+		written = "-" + name
+	}
+	var names, begin []string
+	add := func(f *pflag.Flag) {
+		names = append(names, f.Name)
+		if !f.Hidden && strings.HasPrefix(f.Name, name) {
+			begin = append(begin, "--"+f.Name)
+		}
+	}
+	cmd.Flags().VisitAll(add)
+	cmd.InheritedFlags().VisitAll(add)
+	if near, ok := nearest.Nearest(name, names); ok && len(name) > 1 {
+		begin = []string{"--" + near}
+	}
+	if len(begin) == 0 || len(begin) > 3 {
+		return fmt.Errorf("unknown flag: %s; see %s --help", written, cmd.CommandPath())
+	}
+	return fmt.Errorf("unknown flag: %s; did you mean %s?", written, strings.Join(begin, " or "))
+}
+
+// wantedOf says which values a flag takes, and what they mean.
+func wantedOf(f *pflag.Flag) string {
+	kind := map[string]string{
+		"int": "a whole number", "int64Slice": "whole numbers", "duration": "a time such as 30s or 5m",
+		"bool": "true or false",
+	}[f.Value.Type()]
+	if kind == "" {
+		return f.Usage
+	}
+	return kind + " (" + f.Usage + ")"
 }

@@ -111,7 +111,7 @@ func (c *Chosen) places(line func(comment, format string, args ...any), b *strin
 	}
 	if c.WorkDir != "" {
 		line(
-			"All chats work in this directory. Without this line each has one of its own, below data_dir.",
+			"All conversations work in this directory. Without this line each has one of its own, below data_dir.",
 			"allowed_paths = [%s]",
 			quoteText(c.WorkDir),
 		)

@@ -77,7 +77,7 @@ const (
 
 // File is the table [tools.file].
 type File struct {
-	AllowedPaths []string `toml:"allowed_paths" place:"granted" doc:"Directories that the file tools may use, instead of the working directory; \".\" is the working directory, in Telegram the workspace of the chat. Empty: the working directory."`
+	AllowedPaths []string `toml:"allowed_paths" place:"granted" doc:"Directories that the file tools may use, instead of the working directory; \".\" is the working directory, in Telegram the workspace of the conversation, which in a group is one for each person unless telegram.groups.session is \"chat\". Empty: the working directory."`
 	DenyRead     []string `toml:"deny_read" place:"pattern" doc:"Globs of files that neither the file tools nor commands may read; a relative one applies in every directory."`
 	AllowRead    []string `toml:"allow_read" place:"pattern" doc:"Globs of exceptions to deny_read."`
 }

@@ -46,6 +46,8 @@ func typeName(t reflect.Type) string {
 			return "a list of tables"
 		case reflect.String:
 			return "a list of strings"
+		case reflect.Int64: // of people and chats
+			return "a list of numeric ids such as 4711"
 		default:
 			return "a list of integers"
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/dialect"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/policy/nearest"
@@ -144,14 +145,24 @@ func (m *Set) List(ctx context.Context, p config.Provider) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		return members[0].Models(ctx)
+		names, err := members[0].Models(ctx)
+		return names, keyRefused(&p, err)
 	default:
 		members, err := m.openAIKeys(p)
 		if err != nil {
 			return nil, err
 		}
-		return members[0].Models(ctx)
+		names, err := members[0].Models(ctx)
+		return names, keyRefused(&p, err)
 	}
+}
+
+// keyRefused makes the error of a list whose server wants another key one of its kind.
+func keyRefused(p *config.Provider, err error) error {
+	if !errors.Is(err, wire.ErrKey) {
+		return err
+	}
+	return &llm.Error{Kind: llm.Unauthorized, Provider: p.Name, Status: http.StatusUnauthorized, Err: wire.ErrKey}
 }
 
 // KeyVariables names the variables from which the key of a provider can come: our own, and that of the vendor if it is

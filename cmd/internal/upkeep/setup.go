@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot/access"
@@ -84,9 +85,17 @@ func (o *Obstacle) Error() string { return o.text }
 
 // Await waits until somebody sends /start with the code to the bot, and returns who. It confirms nothing:
 // the service gets the message too. The error is an *Obstacle, that of ctx, or one of the connection,
-// after which it can be called again.
-func (f *Found) Await(ctx context.Context, code string) (Person, error) {
-	who, err := f.client.Await(ctx, func(text string) bool { return access.Redeems(text, code) }, time.Second)
+// after which it can be called again. wrong is told of each message with another code, with every poll that brings it.
+func (f *Found) Await(ctx context.Context, code string, wrong func(text string)) (Person, error) {
+	who, err := f.client.Await(ctx, func(text string) bool {
+		if access.Redeems(text, code) {
+			return true
+		}
+		if strings.HasPrefix(text, "/start ") {
+			wrong(text)
+		}
+		return false
+	}, time.Second)
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return who, err
