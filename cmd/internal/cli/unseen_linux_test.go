@@ -332,7 +332,8 @@ func (d *demo) seen(person int64) []string {
 		if m.Deleted {
 			continue
 		}
-		text := m.Name + ": " + clocks.ReplaceAllString(m.Text, "TIME")
+		// Everybody is called Ann here, and told apart by the id as soon as there are two.
+		text := m.Name + ": " + clocks.ReplaceAllString(strings.ReplaceAll(m.Text, fmt.Sprintf("Ann (%d)", person), "Ann"), "TIME")
 		for _, row := range m.Keyboard {
 			for _, b := range row {
 				text += " [" + b.Text + "]"
