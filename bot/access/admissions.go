@@ -60,7 +60,8 @@ func (d *Admissions) Feature(words texts.Words, follow func(ctx context.Context)
 // done is the outcome of an admin's request.
 type done struct {
 	text    string
-	effect  turn.Effect // without the answer
+	card    *bot.Content // instead of text
+	effect  turn.Effect  // without the answer
 	changed bool
 }
 
@@ -77,13 +78,17 @@ func (d *Admissions) People(ctx context.Context, call *turn.Call) (turn.Effect, 
 	return call.Reply(content), nil
 }
 
-// Admit answers /admit ID [ROLE]. The caller is an admin.
+// Admit answers /admit ID [ROLE], and /admit [ROLE] in reply to a message of somebody. The caller is an admin.
 func (d *Admissions) Admit(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.guard.words
 	words := strings.Fields(msg.Args)
 	role := User
-	if n := len(words) - 1; n > 0 && Role(strings.ToLower(words[n])).rank() > 0 {
+	replied := d.guard.repliedTo(msg)
+	if n := len(words) - 1; (n > 0 || n == 0 && replied != "") && Role(strings.ToLower(words[n])).rank() > 0 {
 		role, words = Role(strings.ToLower(words[n])), words[:n]
+	}
+	if len(words) == 0 && replied != "" {
+		words = []string{replied}
 	}
 	if len(words) == 0 || isTelegramID(words[0]) && len(words) > 1 || isNoName(words[0]) {
 		return call.Reply(bot.Content{Text: w.AdmitHelp(msg.Language)}), nil
@@ -91,14 +96,61 @@ func (d *Admissions) Admit(ctx context.Context, call *turn.Call) (turn.Effect, e
 	return d.replyWithEffect(call, func() (done, error) {
 		id := strings.Join(words, " ")
 		if !isTelegramID(id) { // whoever has taken a name gets no rights by it
-			ids, err := d.idsOf(ctx, msg, id)
-			return done{text: w.NameUnknown(msg.Language, id, ids)}, err
+			return d.askByName(ctx, msg, id)
 		}
 		if isGroupID(id) {
 			return d.admitGroup(ctx, msg, id)
 		}
 		return d.admitPerson(ctx, msg, id, role)
 	})
+}
+
+// repliedTo returns the id of the person whose message in this chat a message replies to; "" = it is none's, or the bot's.
+func (g *Guard) repliedTo(msg *bot.Message) string {
+	if q := msg.Reply; q != nil && !q.Own && !q.Elsewhere {
+		return g.idOf(q.Caller)
+	}
+	return ""
+}
+
+// askByName answers /admit NAME. Anybody can take a name, so that it gives no rights: of somebody who waits for an answer
+// the admin gets the card again, of others the ids. The list that is searched names people: a group is not told.
+func (d *Admissions) askByName(ctx context.Context, msg *bot.Message, name string) (done, error) {
+	g := d.guard
+	ids, err := d.idsOf(ctx, msg, name)
+	if err != nil || msg.Place.Group {
+		return done{text: g.words.NameUnknown(msg.Language, name, ids)}, err
+	}
+	all := personKey(msg.Place, "")
+	list, err := g.listStrangers(ctx, all)
+	if err != nil {
+		return done{}, err
+	}
+	for _, key := range slices.Sorted(maps.Keys(list)) {
+		id, s := strings.TrimPrefix(key, all), list[key]
+		if isGroupID(id) || slices.Contains(ids, id) || !hasName(s.Name, name) {
+			continue
+		}
+		if role, _, err := g.configuredRole(ctx, id); err != nil || role != "" {
+			return done{text: g.words.NameUnknown(msg.Language, name, append(ids, id))}, err
+		}
+		ids = append(ids, id)
+	}
+	if len(ids) != 1 {
+		return done{text: g.words.NameUnknown(msg.Language, name, ids)}, nil
+	}
+	s, waits := list[all+ids[0]]
+	_, known, err := g.personEntry(ctx, msg.Place, ids[0])
+	if err != nil || known || !waits {
+		return done{text: g.words.NameUnknown(msg.Language, name, ids)}, err
+	}
+	card := g.strangerCard(msg.Language, ids[0], s)
+	return done{card: &card}, nil
+}
+
+// hasName reports whether a name is the one that somebody has typed.
+func hasName(name, typed string) bool {
+	return strings.EqualFold(strings.Join(strings.Fields(name), " "), typed)
 }
 
 // Remove answers /remove ID. The caller is an admin.
@@ -135,7 +187,7 @@ func (d *Admissions) idsOf(ctx context.Context, msg *bot.Message, name string) (
 	}
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(names)) {
-		if strings.EqualFold(strings.Join(strings.Fields(names[id]), " "), name) {
+		if hasName(names[id], name) {
 			ids = append(ids, id)
 		}
 	}
@@ -148,7 +200,11 @@ func (d *Admissions) replyWithEffect(call *turn.Call, work func() (done, error))
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	e := call.Reply(bot.Content{Text: out.text, Entities: render.Inert(out.text)})
+	content := bot.Content{Text: out.text, Entities: render.Inert(out.text)}
+	if out.card != nil {
+		content = *out.card
+	}
+	e := call.Reply(content)
 	e.Change.Send = append(e.Change.Send, out.effect.Change.Send...)
 	e.Change.Facts = out.effect.Change.Facts
 	e.Change.Lanes = out.effect.Change.Lanes
@@ -204,6 +260,9 @@ func (d *Admissions) admitPerson(ctx context.Context, msg *bot.Message, id strin
 		return done{}, err
 	}
 	e := Entry{ID: id, Role: role, Name: cmp.Or(before.Name, g.nameOf(id)), By: msg.Caller, ByName: msg.Signature(), At: g.now().UTC()}
+	if e.Name == "" && id == g.repliedTo(msg) {
+		e.Name = msg.Reply.Author
+	}
 	if s != nil {
 		e.Name = s.Name
 	}
