@@ -395,7 +395,12 @@ func (d *Admissions) refuseGroup(ctx context.Context, msg *bot.Message, id strin
 		return done{}, err
 	}
 	before.ID, before.Group = id, true
-	return d.refuseStranger(ctx, msg, before, known, block)
+	out, err := d.refuseStranger(ctx, msg, before, known, block)
+	if err != nil || !out.changed {
+		return out, err
+	}
+	_, err = g.releaseSaid(ctx, msg.Place, id, true, &out.effect.Change)
+	return out, err
 }
 
 // admitGroup admits a group, and tells it so.
@@ -426,6 +431,9 @@ func (d *Admissions) admitGroup(ctx context.Context, msg *bot.Message, id string
 	f := Entry{ID: id, Group: true, Role: Blocked}.key(msg.Place)
 	f.Was = &before.raw
 	out.effect.Change.Facts = append(out.effect.Change.Facts, f)
+	if out.effect.Wake, err = g.releaseSaid(ctx, msg.Place, id, false, &out.effect.Change); err != nil {
+		return done{}, err
+	}
 	out.text = w.Admitted(language, g.displayedPerson(e))
 	if s != nil {
 		to := groupPlace(msg.Place, id)

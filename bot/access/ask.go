@@ -182,9 +182,27 @@ func (g *Guard) refuseGroup(ctx context.Context, msg *bot.Message) (turn.Verdict
 	if gone {
 		v.Once, v.Reply = "", g.words.InvitationGoneGroup(msg.Language)+" "+v.Reply
 	}
+	if asked == adminsAsked && wants && msg.Caller != "" {
+		if err = g.keepForGroup(ctx, msg, &v.Change); err != nil {
+			return v, err
+		}
+	}
 	// refused once the group is admitted: nobody may read then that it is not
 	v.Change.Facts = append(v.Change.Facts, absentEntry(msg.Place, Entry{ID: msg.Place.Chat, Group: true}))
 	return v, nil
+}
+
+// keepForGroup adds to a Change what somebody of the list wants in a group that is not admitted yet.
+func (g *Guard) keepForGroup(ctx context.Context, msg *bot.Message, change *bot.Change) error {
+	role, err := g.roleOf(ctx, msg)
+	if err != nil || role == "" {
+		return err
+	}
+	said, err := g.keepSaid(ctx, msg)
+	if err == nil && said != nil {
+		change.Facts = append(change.Facts, *said)
+	}
+	return err
 }
 
 // isGoneInvitation reports whether a message has the code of a link that is valid no more.

@@ -17,7 +17,7 @@ func Buckets() []bot.BucketRule {
 		},
 		{
 			Bucket: saidBucket,
-			About: "what a person wrote before they were admitted, to be answered then: at most five messages; " +
+			About: "what a person wrote before they or their group were admitted, to be answered then: at most five messages; " +
 				"kept for seven days",
 			Found: "key begins with `CHANNEL/BOT/ID/`",
 		},

@@ -157,7 +157,11 @@ func (g *Guard) redeemCode(ctx context.Context, msg *bot.Message, code string) (
 	if err != nil || !mine {
 		return turn.Verdict{Reason: "the code was used", Reply: g.words.CodeWrong(msg.Language, left)}, true, err
 	}
-	return turn.Verdict{OK: true, Admin: true, Allowed: g.toolsOf(Admin)}, true, g.storeFirstAdmin(ctx, msg, codes)
+	if err = g.storeFirstAdmin(ctx, msg, codes); err != nil {
+		return turn.Verdict{}, true, err
+	}
+	g.noteName(ctx, msg) // the next card is in their language
+	return turn.Verdict{OK: true, Admin: true, Allowed: g.toolsOf(Admin)}, true, nil
 }
 
 // validCodes are those that are valid.

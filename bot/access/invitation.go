@@ -225,8 +225,16 @@ func (g *Guard) invited(
 			change.Facts = append(change.Facts, f)
 		}
 	}
-	if _, err = g.releaseSaid(ctx, msg.Place, msg.Person, false, &change); err != nil || g.opts.Private == nil {
+	if _, err = g.releaseSaid(ctx, msg.Place, msg.Person, false, &change); err != nil {
 		return change, err
+	}
+	if slices.ContainsFunc(entries, func(e Entry) bool { return e.Group }) {
+		if _, err = g.releaseSaid(ctx, msg.Place, msg.Place.Chat, false, &change); err != nil {
+			return change, err
+		}
+	}
+	if g.opts.Private == nil {
+		return change, nil
 	}
 	to, language := g.opts.Private(g.idOf(i.By)), g.seenPerson(g.idOf(i.By)).Language
 	text := g.words.InvitationUsed(language, g.calledSender(msg), msg.Title, i.Left)

@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,8 +11,8 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// saidBucket holds what strangers have written while admins decide, so that it is answered once they are admitted: the
-// key is that of the person and a number, the value a message (bot.EncodeMessage).
+// saidBucket holds what strangers have written while admins decide, and people of the list in a group that is not admitted
+// yet, so that it is answered then: the key is that of the person and a number, the value a message (bot.EncodeMessage).
 const saidBucket = "stranger_said"
 
 // Limits of what is kept of a stranger. What is more, or older, is not answered.
@@ -41,33 +42,52 @@ func (g *Guard) keepSaid(ctx context.Context, msg *bot.Message) (*bot.Fact, erro
 		return nil, err
 	}
 	free := ""
+	n := 0
+	for slices.ContainsFunc(kept, func(f bot.Fact) bool {
+		return f.Key == saidKey(msg.Place, msg.Person)+strconv.Itoa(n)
+	}) { // what was said elsewhere may have been answered since
+		n++
+	}
 	return &bot.Fact{
-		Bucket: saidBucket, Key: saidKey(msg.Place, msg.Person) + strconv.Itoa(len(kept)), Value: string(raw),
+		Bucket: saidBucket, Key: saidKey(msg.Place, msg.Person) + strconv.Itoa(n), Value: string(raw),
 		Expires: g.now().Add(saidFor), Was: &free,
 	}, nil
 }
 
-// releaseSaid adds to a Change what a person has written before it admitted them, so that it is answered, and returns the
-// sessions to wake. With drop nothing is answered.
+// releaseSaid adds to a Change what a person, or somebody in a group, has written before it admitted them, so that it is
+// answered, and returns the sessions to wake. What a person has written in a group that is not admitted waits on. With drop
+// nothing is answered.
 func (g *Guard) releaseSaid(
 	ctx context.Context, place bot.Place, id string, drop bool, change *bot.Change,
 ) (wake []bot.SessionKey, err error) {
-	kept, err := g.store.FactsOf(ctx, saidBucket, saidKey(place, id), g.now())
+	prefix := saidKey(place, id)
+	if isGroupID(id) {
+		prefix = personKey(place, "")
+	}
+	kept, err := g.store.FactsOf(ctx, saidBucket, prefix, g.now())
 	if err != nil {
 		return nil, fmt.Errorf("read what a stranger has written: %w", err)
 	}
 	for _, f := range kept {
-		was := f.Value
-		change.Facts = append(change.Facts, bot.Fact{Bucket: f.Bucket, Key: f.Key, Was: &was})
-		if drop {
+		msg, unreadable := (bot.MessageDecoder{}).Decode([]byte(f.Value))
+		if unreadable == nil {
+			if err := g.followMove(ctx, &msg.Place, &msg.Message); err != nil {
+				return nil, err
+			}
+		}
+		concerned := !isGroupID(id) || unreadable == nil && msg.Place.Chat == id
+		if concerned && unreadable == nil && !drop && !isGroupID(id) {
+			if concerned, err = g.inAdmittedGroup(ctx, msg.Place); err != nil {
+				return nil, err
+			}
+		}
+		if !concerned {
 			continue
 		}
-		msg, err := (bot.MessageDecoder{}).Decode([]byte(f.Value))
-		if err != nil {
-			continue // of another version: it cannot be answered
-		}
-		if err := g.followMove(ctx, &msg.Place, &msg.Message); err != nil {
-			return nil, err
+		was := f.Value
+		change.Facts = append(change.Facts, bot.Fact{Bucket: f.Bucket, Key: f.Key, Was: &was})
+		if drop || unreadable != nil { // one of another version cannot be answered
+			continue
 		}
 		session := g.sessionOf(&msg)
 		change.Arrive = append(change.Arrive, bot.Arrival{
