@@ -71,7 +71,6 @@ func openEngine(cache string) (pdfium.Pdfium, error) {
 	}
 	pool, err := webassembly.InitWithWASM(webassembly.Config{
 		WASM:          code,
-		Context:       context.Background(), // it ends with the process
 		MaxIdle:       1,
 		MaxTotal:      1,
 		RuntimeConfig: config,
@@ -382,7 +381,7 @@ func (r *Reader) Prepare(ctx context.Context) error {
 	r.once.Do(func() {
 		go func() { // ends after warmTime at the latest
 			defer close(r.warmed)
-			ctx, cancel := context.WithTimeout(context.Background(), warmTime)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), warmTime)
 			defer cancel()
 			err := os.MkdirAll(r.cache, 0o700)
 			if err == nil {
