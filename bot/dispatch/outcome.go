@@ -295,7 +295,8 @@ func (w *work) postponeTurn(ctx context.Context, change *bot.Change, out agent.O
 	}
 	wait := min(max(out.RetryAfter, backoffTime(now.Sub(since))), w.d.opts.GiveUp-now.Sub(since))
 	due := now.Add(wait)
-	zerolog.Ctx(ctx).Warn().Err(out.Err).Dur("wait", wait).Msg("the model is unavailable; the turn waits")
+	zerolog.Ctx(ctx).Warn().Err(out.Err).Str("wait", wait.Round(time.Millisecond).String()).
+		Msg("the model is unavailable; the turn waits")
 	change.Lanes = []bot.LaneUpdate{{
 		Session: w.lane.Session, State: ptr(bot.Waiting), Failing: &since, NotBefore: &due, Release: true,
 	}}

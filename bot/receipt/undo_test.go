@@ -141,7 +141,7 @@ func TestUndo(t *testing.T) {
 	t.Parallel()
 	f := newFiles(t)
 	row := f.press("s", "42", "6", "1").Change.Send[1]
-	if !strings.Contains(row.Content.Text, "Changed: a\nMay have done more, which cannot be undone: srv:do (on its server)") || len(row.Content.Buttons[0]) != 2 {
+	if !strings.Contains(row.Content.Text, "Changed: a\nNot covered by Undo, if anything else was done: srv:do (on its server)") || len(row.Content.Buttons[0]) != 2 {
 		t.Fatalf("receipt %+v", row)
 	}
 	row = f.press("u", "42", "7", "2").Change.Send[1]

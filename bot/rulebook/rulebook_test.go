@@ -307,7 +307,7 @@ func TestAnswers(t *testing.T) {
 		})
 	}}
 	status := texts.Words{}.PolicyStatus("en", a.Status())
-	for _, line := range []string{"autonomy supervised", "tools.policy off", "tools.authorization off", "adversarial policy on", "sandbox full"} {
+	for _, line := range []string{"what rules allow; else I ask", "Further rules: none", "Rules about people: none", "A model looks at risky calls", "confines commands: full"} {
 		if !strings.Contains(status, line) {
 			t.Errorf("no %q in\n%s", line, status)
 		}
@@ -336,8 +336,8 @@ func TestPolicyCommand(t *testing.T) {
 		},
 	}
 	for args, want := range map[string]string{
-		"":                         "autonomy supervised",
-		"status":                   "autonomy supervised",
+		"":                         "what rules allow; else I ask",
+		"status":                   "what rules allow; else I ask",
 		"rules":                    "granted",
 		"check known:do {\"a\":1}": "It would run",
 		"check known:do nonsense":  "not JSON",

@@ -1,6 +1,7 @@
 package texts
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -289,7 +290,7 @@ func (w Words) PolicyStatus(language string, r *Rules) string {
 	}
 	said := []string{
 		b.Head,
-		fmt.Sprintf(b.Status.Autonomy, r.Level),
+		fmt.Sprintf(b.Status.Autonomy, cmp.Or(b.Status.Levels[string(r.Level)], string(r.Level))),
 		fmt.Sprintf(b.Status.Permissions, r.PermissionRules, r.PermissionTools),
 		policy, authorization,
 	}

@@ -148,8 +148,9 @@ type policyBook struct {
 
 // rulesBook is which rules are in force.
 type rulesBook struct {
-	Autonomy                    string // level
-	Permissions                 string // rules, tools
+	Autonomy                    string            // level
+	Levels                      map[string]string // what each level of autonomy means
+	Permissions                 string            // rules, tools
 	PolicyOff, AuthorizationOff string
 	Policy                      string // rules, evaluation, default
 	From                        string // file

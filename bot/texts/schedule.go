@@ -16,6 +16,7 @@ type zoneBook struct {
 	Foot                  string
 	Unknown, Near         string // what was written; names
 	NotYours, UseBot      string
+	Places                map[string]string // cities of likely zones
 }
 
 // scheduleBook is what is said of scheduled tasks.
@@ -73,6 +74,14 @@ func (w Words) Zoned(language, zone string, now time.Time, own, chosen bool) str
 		zone = now.Format("MST")
 	}
 	return fmt.Sprintf(form, zone, now.Format(time.DateOnly)+" "+w.hour(language, now)) + "\n" + b.Foot
+}
+
+// ZonePlace is the place that a zone is named after, as readers of a language call it.
+func (w Words) ZonePlace(language, zone string) string {
+	if place, ok := w.in(language).Zones.Places[zone]; ok {
+		return place
+	}
+	return strings.ReplaceAll(zone[strings.LastIndexByte(zone, '/')+1:], "_", " ")
 }
 
 // ZoneUnknown says that there is no zone of a name, and which ones may have been meant.

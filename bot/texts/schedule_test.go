@@ -18,6 +18,7 @@ func schedules(l string, m map[string][]string) {
 	}
 	m["At"] = []string{w.At(bot.Place{}).ZoneNotYours(l)}
 	m["ZoneUnknown"] = []string{w.ZoneUnknown(l, "Mars", nil), w.ZoneUnknown(l, "Berlni", []string{"Europe/Berlin"})}
+	m["ZonePlace"] = []string{w.ZonePlace(l, "Europe/Vienna")}
 	m["ZoneNotYours"], m["ZoneOfBot"] = []string{w.ZoneNotYours(l)}, []string{w.ZoneOfBot(l)}
 	var list []texts.Task
 	for _, state := range []texts.TaskState{texts.TaskOn, texts.TaskPaused, texts.TaskFailing, texts.TaskRevoked} {

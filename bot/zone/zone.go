@@ -183,7 +183,7 @@ func (z *Zones) zoneButtons(msg *bot.Message, now string, own bool) [][]bot.Butt
 		if name == now {
 			continue
 		}
-		b := bot.Button{Label: placeName(name), Data: Prefix + ":" + name + ":" + msg.Person}
+		b := bot.Button{Label: z.deps.Words.ZonePlace(msg.Language, name), Data: Prefix + ":" + name + ":" + msg.Person}
 		if len(b.Data) > mostData {
 			continue
 		}
@@ -204,11 +204,6 @@ func (z *Zones) zoneButtons(msg *bot.Message, now string, own bool) [][]bot.Butt
 
 // mostData is how long the data of a button may be (Bot API).
 const mostData = 64
-
-// placeName is the place of a zone, as people call it.
-func placeName(name string) string {
-	return strings.ReplaceAll(name[strings.LastIndexByte(name, '/')+1:], "_", " ")
-}
 
 // likelyZones lists zones in which many people live who use a language.
 func likelyZones(language string, ofBot *time.Location) []string {

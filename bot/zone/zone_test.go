@@ -84,6 +84,30 @@ func TestZones(t *testing.T) {
 	}
 }
 
+// TestPlaces: the buttons name cities as their readers call them.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	z := zone.New(zone.Deps{Store: bottest.New(), Words: texts.Words{}, Now: time.Now})
+	for language, want := range map[string]string{
+		"de": "Berlin Wien Zürich Luxemburg", "en": "London Berlin New York Los Angeles Kolkata Shanghai",
+		"es": "Madrid Ciudad de México Bogotá Lima Santiago Buenos Aires", "ru": "Москва Самара Екатеринбург Новосибирск Алматы Владивосток",
+	} {
+		e, err := z.Command(t.Context(), &turn.Call{Message: &bot.Message{Place: private, Caller: "telegram:42", Person: "42", Language: language}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var labels []string
+		for _, row := range e.Change.Send[0].Content.Buttons {
+			for _, b := range row {
+				labels = append(labels, b.Label)
+			}
+		}
+		if got := strings.Join(labels, " "); got != want {
+			t.Errorf("%s: %s", language, got)
+		}
+	}
+}
+
 // TestButtons: no data of a button is longer than Telegram takes, in any language.
 func TestButtons(t *testing.T) {
 	t.Parallel()

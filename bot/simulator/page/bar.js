@@ -110,7 +110,7 @@ function badge(el, n) {
 }
 
 function person(p, mine) {
-  const role = p.admin ? 'admin' : p.listed ? p.language : 'stranger';
+  const role = p.admin ? 'admin' : p.listed ? `reads ${new Intl.DisplayNames(['en'], { type: 'language' }).of(p.language)}` : 'stranger';
   return h('button', {
     type: 'button', class: 'person', role: 'radio', 'aria-checked': String(mine), tabindex: mine ? '0' : '-1', 'data-person': p.id,
     'aria-label': `${p.name}, ${role}${p.unread && !mine ? `, ${p.unread} unread` : ''}`, title: `Be ${p.name} (${role})`,

@@ -124,7 +124,7 @@ function link(url, children) {
 function pre(e, text) {
   const body = text.endsWith('\n') ? text.slice(0, -1) : text;
   return h('figure', { class: 'pre', 'data-block': '' },
-    h('figcaption', {}, h('span', {}, e.language || 'text'),
+    h('figcaption', {}, h('span', {}, e.language || ''),
       h('button', { type: 'button', tabindex: '-1', onclick: (ev) => { ev.stopPropagation(); copy(body); } }, 'Copy')),
     h('pre', {}, h('code', {}, highlight(body, e.language))));
 }

@@ -77,7 +77,8 @@ func (c *Core) watched(hooks sql.Hooks) sql.Hooks {
 // throttled counts the delays that the Bot API requested.
 func (c *Core) throttled(place bot.Place, wait time.Duration) {
 	c.metrics.Throttled(wait)
-	c.log.Warn().Str("chat", place.Chat).Dur("wait", wait).Msg("rate limited by Telegram")
+	c.log.Warn().Str("chat", place.Chat).Str("wait", wait.Round(time.Millisecond).String()).
+		Msg("rate limited by Telegram")
 }
 
 // counted counts decisions.

@@ -89,6 +89,9 @@ func (c *command) chat(cmd *cobra.Command, f *chatFlags, args []string) error {
 	}
 	if cfg.Log.Level == "info" && cfg.Origin("log.level") == (config.Origin{}) {
 		cfg.Log.Level = "warn" // only the conversation matters here
+		if text != "" {
+			cfg.Log.Level = "error" // why there is no answer is said in one sentence
+		}
 	}
 	o := app.ChatOptions{
 		In:         c.env.In,

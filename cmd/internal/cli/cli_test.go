@@ -185,7 +185,7 @@ func TestChatOnceWithoutAnswer(t *testing.T) {
 		t.Errorf("without a model: exit %d, %q", code, w.out.String())
 	}
 	w.env = append(w.env, "ZEPH_LLM_PROVIDERS_MAIN_MODEL=m", "ZEPH_LLM_PROVIDERS_MAIN_API_KEY=k", "ZEPH_LLM_PROVIDERS_MAIN_BASE_URL=http://127.0.0.1:9/v1", "LANG=en")
-	if code := w.run(t, "chat", "--wait", "1s", "--once", "hello"); code != cli.Failed || w.out.Len() > 0 || !strings.Contains(w.err.String(), "zephbot doctor --model") {
+	if code := w.run(t, "chat", "--wait", "1s", "--once", "hello"); code != cli.Failed || w.out.Len() > 0 || !strings.Contains(w.err.String(), "zephbot doctor --model") || strings.Count(w.err.String(), "\n") != 2 {
 		t.Errorf("exit %d, stdout %q, stderr %q", code, w.out.String(), w.err.String())
 	}
 	if code := w.run(t, "chat", "--wait", "1s", "--json", "--once", "hello"); code != cli.Failed || last().Type != "error" || last().Turn == "" {

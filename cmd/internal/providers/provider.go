@@ -70,7 +70,7 @@ func (m *Set) limitRequests(provider llm.Provider, p config.Provider) llm.Provid
 		Most: m.cfg.Agent.Concurrency,
 		Now:  m.opts.Now,
 		Observe: func(limit int, wait time.Duration) {
-			log.Warn().Int("at_once", limit).Dur("wait", wait).
+			log.Warn().Int("at_once", limit).Str("wait", wait.Round(time.Millisecond).String()).
 				Msg("the provider says that it is asked too often; fewer requests at once")
 		},
 	}), p)
