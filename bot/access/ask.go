@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -54,6 +55,9 @@ type stranger struct {
 	said    string     // for the admins
 	title   string     // for the admins: of the group in which a person asks
 	asker   string     // for the admins: who asks for a group
+	by      string     // their id
+	joined  bool       // the bot was just added
+	Waits   bool       `json:"waits,omitempty"` // a group that asked when there was no admin
 }
 
 // fact returns a stranger as it is stored.
@@ -114,7 +118,7 @@ func (g *Guard) askForStranger(ctx context.Context, msg *bot.Message, v *turn.Ve
 	switch {
 	case msg.Place.Group && asked != adminsAsked:
 	case asked == nobodyToAsk:
-		v.Reply = g.words.Stranger(msg.Language, msg.Person)
+		return g.answerBeforeAdmin(ctx, msg, v)
 	case asked == notAsked:
 		v.Reply = g.words.StrangerRefused(msg.Language)
 	default:
@@ -126,6 +130,23 @@ func (g *Guard) askForStranger(ctx context.Context, msg *bot.Message, v *turn.Ve
 		if said != nil && !known { // refused once they are admitted: nobody would look at it then
 			v.Change.Facts = append(v.Change.Facts, *said, absentEntry(msg.Place, Entry{ID: e.ID}))
 		}
+	}
+	return nil
+}
+
+// answerBeforeAdmin adds to the refusal of a person where there is no admin how they become one, or are put on the list.
+func (g *Guard) answerBeforeAdmin(ctx context.Context, msg *bot.Message, v *turn.Verdict) error {
+	codes, err := g.validCodes(ctx, msg.Place)
+	if err != nil || len(codes) == 0 {
+		v.Reply = g.words.Stranger(msg.Language, msg.Person)
+		return err
+	}
+	tries, err := g.store.FactsOf(ctx, tryBucket, personKey(msg.Place, msg.Person)+"/", g.now())
+	if err != nil {
+		return fmt.Errorf("read who has tried codes: %w", err)
+	}
+	if v.Reply = g.words.StrangerCode(msg.Language, msg.Person); len(tries) >= codeTries {
+		v.Reply, v.Once = g.words.CodeTooOften(msg.Language), g.lockedOnce(msg)
 	}
 	return nil
 }
@@ -162,7 +183,7 @@ func (g *Guard) refuseGroup(ctx context.Context, msg *bot.Message) (turn.Verdict
 		}
 	}
 	v.Once = "unlisted/" + msg.Place.ChatKey()
-	s := stranger{Name: msg.Title, Language: msg.Language, asker: g.calledSender(msg)}
+	s := stranger{Name: msg.Title, Language: msg.Language, asker: g.calledSender(msg), by: msg.Person, joined: joined}
 	var asked asking
 	if v.Change, asked, err = g.tellAdmins(ctx, msg.Place, msg.Place.Chat, s); err != nil {
 		return v, err
@@ -173,7 +194,11 @@ func (g *Guard) refuseGroup(ctx context.Context, msg *bot.Message) (turn.Verdict
 	case notAsked:
 		v.Reply = g.words.GroupRefused(msg.Language)
 	case adminsAsked:
+		v.Once = "asked/" + msg.Place.ChatKey() // heard also by a group that was told before that there is no admin
 		v.Reply = g.words.GroupAsked(msg.Language, g.adminNames())
+		if msg.Name != "" && slices.Contains(g.Operators(), msg.Person) {
+			v.Reply = g.words.GroupAskedYou(msg.Language, g.calledSender(msg))
+		}
 	}
 	gone, err := g.isGoneInvitation(ctx, msg)
 	if err != nil {
@@ -239,7 +264,7 @@ func (g *Guard) tellAdmins(
 	}
 	admins, err := g.allAdmins(ctx, place)
 	if err != nil || len(admins) == 0 {
-		return bot.Change{}, nobodyToAsk, err
+		return g.noteWaiting(ctx, place, id, s), nobodyToAsk, err
 	}
 	now := g.now()
 	key, all := personKey(place, id), personKey(place, "")
@@ -252,6 +277,7 @@ func (g *Guard) tellAdmins(
 		return bot.Change{}, notAsked, err
 	}
 	switch last, is := before[key]; {
+	case last.Waits: // nobody was asked yet
 	case is && last.Declined:
 		return bot.Change{}, notAsked, nil
 	case is && now.Sub(last.At) < strangerOnce && last.Where != nil && s.Where == nil:
@@ -266,7 +292,7 @@ func (g *Guard) tellAdmins(
 	}
 	today := 0
 	for _, other := range before {
-		if now.Sub(other.At) < strangerOnce {
+		if now.Sub(other.At) < strangerOnce && !other.Waits {
 			today++
 		}
 	}
@@ -287,7 +313,7 @@ func (g *Guard) tellAdmins(
 		to := g.opts.Private(admin)
 		content := g.strangerCard(g.seenPerson(admin).Language, id, s)
 		if isGroupID(id) {
-			content = g.groupCard(g.seenPerson(admin).Language, id, s)
+			content = g.groupCard(g.seenPerson(admin).Language, id, s, admin)
 		}
 		change.Send = append(change.Send, bot.Row{
 			Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: fmt.Sprintf("asks/%s/%s", this, admin),
@@ -325,9 +351,65 @@ func (g *Guard) strangerButtons(language, id string) [][]bot.Button {
 	}}
 }
 
+// noteWaiting returns the Change that remembers a group that asked when there was no admin, so that the first one hears of
+// it. What cannot be read is not remembered: the group asks again.
+func (g *Guard) noteWaiting(ctx context.Context, place bot.Place, id string, s stranger) bot.Change {
+	list, err := g.listStrangers(ctx, personKey(place, ""))
+	if _, is := list[personKey(place, id)]; err != nil || is || !isGroupID(id) || len(list) >= MostStrangers {
+		return bot.Change{}
+	}
+	s.At, s.Waits = g.now().UTC(), true
+	f, err := s.fact(place, id)
+	if err != nil {
+		return bot.Change{}
+	}
+	return bot.Change{Facts: []bot.Fact{f}}
+}
+
+// askFirstAdmin adds to the Change that makes the sender of a message the first admin that they are asked about the groups
+// that asked before, which hear it.
+func (g *Guard) askFirstAdmin(ctx context.Context, msg *bot.Message, change *bot.Change) error {
+	all := personKey(msg.Place, "")
+	list, err := g.listStrangers(ctx, all)
+	if err != nil || g.opts.Private == nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(list)) {
+		id, s := strings.TrimPrefix(key, all), list[key]
+		to := groupPlace(msg.Place, id)
+		admitted, err := g.inAdmittedGroup(ctx, to)
+		if err != nil {
+			return err
+		}
+		if !s.Waits || admitted {
+			continue
+		}
+		s.At, s.Waits = g.now().UTC(), false
+		f, err := s.fact(msg.Place, id)
+		if err != nil {
+			return err
+		}
+		change.Facts = append(change.Facts, f)
+		private := g.opts.Private(msg.Person)
+		change.Send = append(change.Send, bot.Row{
+			Session: private.SessionKey(""), Place: private, Purpose: bot.Reply, Key: "asks/first/" + msg.ID + "/" + id,
+			Content: g.groupCard(msg.Language, id, s, msg.Person),
+		}, bot.Row{
+			Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: "asked/first/" + msg.ID + "/" + id,
+			Content: bot.Content{
+				Text: g.words.GroupAsked(s.Language, []string{g.calledSender(msg)}), Language: s.Language,
+			},
+		})
+	}
+	return nil
+}
+
 // groupCard asks an admin about a group.
-func (g *Guard) groupCard(language, id string, s stranger) bot.Content {
+func (g *Guard) groupCard(language, id string, s stranger, admin string) bot.Content {
 	text := g.words.GroupAsks(language, s.asker, s.Name, id)
+	if s.by == admin && s.Name != "" {
+		text = g.words.GroupAsksYou(language, s.Name, s.joined)
+	}
 	return bot.Content{
 		Text: text, Language: language, Entities: render.Inert(text), Buttons: g.strangerButtons(language, id),
 	}

@@ -143,7 +143,7 @@ func (g *Guard) redeemCode(ctx context.Context, msg *bot.Message, code string) (
 		return turn.Verdict{
 			Reason: "too many wrong codes",
 			Reply:  g.words.CodeTooOften(msg.Language),
-			Once:   "code/" + msg.Caller,
+			Once:   g.lockedOnce(msg),
 		}, true, nil
 	}
 	right := 0
@@ -151,7 +151,11 @@ func (g *Guard) redeemCode(ctx context.Context, msg *bot.Message, code string) (
 		right |= subtle.ConstantTimeCompare([]byte(f.Value), []byte(CodeHash(code)))
 	}
 	if right == 0 {
-		return turn.Verdict{Reason: "wrong code", Reply: g.words.CodeWrong(msg.Language, left)}, true, nil
+		v = turn.Verdict{Reason: "wrong code", Reply: g.words.CodeWrong(msg.Language, left)}
+		if left == 0 {
+			v.Reply = g.words.CodeTooOften(msg.Language)
+		}
+		return v, true, nil
 	}
 	mine, err := g.takeCode(ctx, msg, CodeHash(code))
 	if err != nil || !mine {
@@ -162,6 +166,11 @@ func (g *Guard) redeemCode(ctx context.Context, msg *bot.Message, code string) (
 	}
 	g.noteName(ctx, msg) // the next card is in their language
 	return turn.Verdict{OK: true, Admin: true, Allowed: g.toolsOf(Admin)}, true, nil
+}
+
+// lockedOnce returns the key by which a person hears once a minute that no code of theirs is taken now.
+func (g *Guard) lockedOnce(msg *bot.Message) string {
+	return "code/" + msg.Caller + "/" + g.now().UTC().Format("200601021504")
 }
 
 // validCodes are those that are valid.
@@ -215,6 +224,9 @@ func (g *Guard) storeFirstAdmin(ctx context.Context, msg *bot.Message, codes []b
 		Place: msg.Place,
 		ID:    msg.ID,
 	})...)
+	if err := g.askFirstAdmin(ctx, msg, &change); err != nil {
+		return err
+	}
 	if _, err := g.store.Apply(ctx, &change); err != nil {
 		return fmt.Errorf("store the first admin: %w", err)
 	}
@@ -244,7 +256,7 @@ func (g *Guard) Welcome(ctx context.Context, call *turn.Call) (string, error) {
 	case used == usedForGroup:
 		return g.words.InvitedGroup(msg.Language), nil
 	case used != "":
-		return g.words.YouAreAdmitted(msg.Language, false), nil
+		return g.words.InvitedPerson(msg.Language), nil
 	case msg.Place.Group:
 		return "", nil
 	}

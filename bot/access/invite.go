@@ -54,7 +54,7 @@ func (d *Admissions) parseInvitation(msg *bot.Message, now time.Time) (i invitat
 func (d *Admissions) Invite(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	g, w, msg := d.guard, d.guard.words.At(call.Message.Place), call.Message
 	if msg.Place.Group {
-		return call.ReplyText(w.PeopleInPrivate(msg.Language)), nil
+		return call.ReplyText(w.InviteInPrivate(msg.Language)), nil
 	}
 	list, err := g.listInvitations(ctx, msg.Place)
 	if err != nil {

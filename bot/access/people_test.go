@@ -149,10 +149,13 @@ func TestFirstAdmin(t *testing.T) {
 	if err != nil || len(facts) != 1 || strings.Contains(facts[0].Value, code) {
 		t.Fatalf("the code itself is stored: %+v, %v", facts, err)
 	}
-	for i := range 5 {
+	want(t, "not tried yet", h.says("9", "hi", "").Reply, "I only talk to people on my list. If you are the person who runs me,")
+	for i := range 4 {
 		v := h.says("9", "/start WRONG", "")
 		want(t, "wrong", v.Reply, "That is not the code. You have "+fmt.Sprint(4-i)+" tr")
 	}
+	want(t, "the last try", h.says("9", "/start WRONG", "").Reply, "Too many wrong codes.")
+	want(t, "the bare word", h.says("9", "/start", "").Reply, "Too many wrong codes.")
 	want(t, "no try left", h.says("9", "/start "+code, "").Reply, "Too many wrong codes.")
 	want(t, "in a group", h.says("9", "/start "+code, "-5").Reply, "I am not set up for this group. Its id is -5;")
 	v := h.says("42", "/start "+strings.ToLower(code), "")
@@ -484,7 +487,7 @@ func TestGroupIsAdmitted(t *testing.T) {
 	if h.says("7", "hi", "-200"); len(h.sent) != 0 {
 		t.Errorf("told twice a day: %+v", h.sent)
 	}
-	want(t, "press", h.press("7", button), "✅ Admitted: the group Team – group, by P7")
+	want(t, "press", h.press("7", button), "✅ Admitted: the group Team, by P7")
 	if v := h.says("7", "hi", "-200"); !v.OK {
 		t.Errorf("the admin in the group: %+v", v)
 	}

@@ -97,7 +97,11 @@ func (d *Admissions) decideStranger(ctx context.Context, msg *bot.Message, verb,
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	e := toastReply(msg, d.guard.words.Noted(msg.Language, 0), false)
+	toast := ""
+	if out.changed {
+		toast = d.guard.words.Noted(msg.Language, 0)
+	}
+	e := toastReply(msg, toast, false)
 	content := bot.Content{Text: out.text, Entities: render.Inert(out.text), Language: msg.Language}
 	e.Change.Send = append(append(e.Change.Send, redrawMessage(msg, content)...), out.effect.Change.Send...)
 	e.Change.Facts, e.Change.Arrive = out.effect.Change.Facts, out.effect.Change.Arrive

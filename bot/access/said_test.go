@@ -120,6 +120,9 @@ func TestBlocked(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	want(t, "blocked once admitted", h.press("7", "p1:b:9"), "Already admitted: P9")
+	if toast := h.sent[0].Content.Text; toast != "" {
+		t.Errorf("what is not done is called noted: %q", toast)
+	}
 	if got := strings.Join(h.lines, "; "); got != "block 9 blocked by telegram:7; admit 9 user by telegram:7" {
 		t.Errorf("recorded: %s", got)
 	}

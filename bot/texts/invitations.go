@@ -19,20 +19,21 @@ type Invitation struct {
 
 // invitationsBook is the sentences about invitations.
 type invitationsBook struct {
-	Made, MadeGroup        string // the link follows
-	Uses                   count
-	Until, Limit           string // a time; what, how much
-	Group, By              string // who made it
-	Revoke                 string
-	Head, None             string
-	Help                   string // most uses, most days
-	Full                   string // most invitations
-	Revoked, Over          string
-	Used, UsedGroup        string // who; who, group
-	Left                   count
-	Gone, GoneGroup        string
-	Unneeded               string
-	ForGroup, InvitedGroup string
+	UsedUp, Invited, InPrivate string
+	Made, MadeGroup            string // the link follows
+	Uses                       count
+	Until, Limit               string // a time; what, how much
+	Group, By                  string // who made it
+	Revoke                     string
+	Head, None                 string
+	Help                       string // most uses, most days
+	Full                       string // most invitations
+	Revoked, Over              string
+	Used, UsedGroup            string // who; who, group
+	Left                       count
+	Gone, GoneGroup            string
+	Unneeded                   string
+	ForGroup, InvitedGroup     string
 }
 
 // terms says what an invitation gives, in a line.
@@ -106,7 +107,20 @@ func (w Words) InvitationUsed(language, name, title string, left int) string {
 	if title != "" {
 		text = fmt.Sprintf(b.UsedGroup, cmp.Or(named(name), w.in(language).People.Somebody), named(title))
 	}
+	if left == 0 {
+		return text + " " + b.UsedUp
+	}
 	return text + " " + b.Left.say(left)
+}
+
+// InvitedPerson follows Start for a person who has followed an invitation.
+func (w Words) InvitedPerson(language string) string {
+	return w.in(language).People.Invitations.Invited
+}
+
+// InviteInPrivate answers /invite in a group.
+func (w Words) InviteInPrivate(language string) string {
+	return w.in(language).People.Invitations.InPrivate
 }
 
 // InvitationGone answers a link that is not valid (any more).

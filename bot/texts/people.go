@@ -38,6 +38,8 @@ type peopleBook struct {
 	Asks, AsksID, AsksIn                       string
 	Somebody, Admit                            string
 	AsksGroup                                  string // who, group
+	AsksGroupAdded, AsksGroupWanted            string // group
+	GroupAskedYou, StrangerCode                string // name of the admin; id
 	Decline, Block                             string
 	Declined, DeclinedGroup                    string // who, id
 	Blocked, BlockedGroup                      string // who
@@ -93,14 +95,19 @@ func (w Words) line(language string, p *Person) string {
 	} else if p.Group {
 		what = b.Group
 	}
-	text := p.who() + " – " + what
+	return p.who() + " – " + what + w.admittedBy(language, p)
+}
+
+// admittedBy says after a comma who has decided about a person or group, and when; "" = nobody knows.
+func (w Words) admittedBy(language string, p *Person) string {
+	b := w.in(language).People
 	switch {
 	case p.At.IsZero():
-		return text
+		return ""
 	case p.ByCode:
-		return text + ", " + fmt.Sprintf(b.ByCode, w.moment(language, p.At))
+		return ", " + fmt.Sprintf(b.ByCode, w.moment(language, p.At))
 	default:
-		return text + ", " + fmt.Sprintf(b.AdmittedBy, named(p.By), w.moment(language, p.At))
+		return ", " + fmt.Sprintf(b.AdmittedBy, named(p.By), w.moment(language, p.At))
 	}
 }
 
@@ -185,7 +192,7 @@ func (w Words) Declined(language string, p Person) string {
 func (w Words) Blocked(language string, p Person) string {
 	b := w.in(language).People
 	if p.Group {
-		return fmt.Sprintf(b.BlockedGroup, w.line(language, &p))
+		return fmt.Sprintf(b.BlockedGroup, p.who()+w.admittedBy(language, &p))
 	}
 	return fmt.Sprintf(b.Blocked, w.line(language, &p))
 }
@@ -197,6 +204,25 @@ func (w Words) YouAreDeclined(language string) string { return w.in(language).Pe
 func (w Words) GroupAsks(language, name, title, id string) string {
 	b := w.in(language).People
 	return fmt.Sprintf(b.AsksGroup, cmp.Or(named(name), b.Somebody), Person{ID: id, Name: title}.whoExactly())
+}
+
+// GroupAsksYou asks the admin who wants the bot in a group about it; added: they have just added the bot there.
+func (w Words) GroupAsksYou(language, title string, added bool) string {
+	b := w.in(language).People
+	if added {
+		return fmt.Sprintf(b.AsksGroupAdded, named(title))
+	}
+	return fmt.Sprintf(b.AsksGroupWanted, named(title))
+}
+
+// GroupAskedYou tells an admin in a group that they were asked about it in private.
+func (w Words) GroupAskedYou(language, name string) string {
+	return fmt.Sprintf(w.in(language).People.GroupAskedYou, name)
+}
+
+// StrangerCode tells a person who is not admitted how to become the first admin, or to get on the list.
+func (w Words) StrangerCode(language, id string) string {
+	return fmt.Sprintf(w.in(language).People.StrangerCode, id)
 }
 
 // GroupDeclined tells a group that it was not admitted.
@@ -271,7 +297,7 @@ func (w Words) GroupConfigured(language, id string) string {
 func (w Words) Admitted(language string, p Person) string {
 	b := w.in(language).People
 	if p.Group {
-		return fmt.Sprintf(b.AdmittedGroup, w.line(language, &p))
+		return fmt.Sprintf(b.AdmittedGroup, p.who()+w.admittedBy(language, &p))
 	}
 	return fmt.Sprintf(b.Admitted, w.line(language, &p))
 }

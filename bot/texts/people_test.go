@@ -17,7 +17,7 @@ func people(l string) map[string][]string {
 		"StrangerAsks":    {asks(l, "Ann", "ann_a", "hello", "Team"), asks(l, "", "", "", "")},
 		"StrangerButtons": {buttons(l)},
 		"Declined":        {w.Declined(l, ann), w.Declined(l, group)}, "Blocked": {w.Blocked(l, ann), w.Blocked(l, group)}, "YouAreDeclined": {w.YouAreDeclined(l)},
-		"GroupAsks": {w.GroupAsks(l, "Ann", "Team", "-100"), w.GroupAsks(l, "", "", "-100")}, "GroupAsked": {w.GroupAsked(l, nil), w.GroupAsked(l, []string{"Ben", "Cy"})}, "GroupRefused": {w.GroupRefused(l)}, "GroupDeclined": {w.GroupDeclined(l)},
+		"GroupAsks": {w.GroupAsks(l, "Ann", "Team", "-100"), w.GroupAsks(l, "", "", "-100")}, "GroupAsked": {w.GroupAsked(l, nil), w.GroupAsked(l, []string{"Ben", "Cy"})}, "GroupRefused": {w.GroupRefused(l)}, "GroupAsksYou": {w.GroupAsksYou(l, "Team", true), w.GroupAsksYou(l, "Team", false)}, "GroupAskedYou": {w.GroupAskedYou(l, "Ann")}, "StrangerCode": {w.StrangerCode(l, "4711")}, "InvitedPerson": {w.InvitedPerson(l)}, "InviteInPrivate": {w.InviteInPrivate(l)}, "GroupDeclined": {w.GroupDeclined(l)},
 		"Invited":     {w.Invited(l, invitation, "https://t.me/b?start=X"), w.Invited(l, forGroup, "https://t.me/b?startgroup=X")},
 		"Invitations": {w.Invitations(l, nil, "X"), w.Invitations(l, []texts.Invitation{invitation, forGroup}, "")}, "NameUnknown": {w.NameUnknown(l, "Ann", nil), w.NameUnknown(l, "Ann", []string{"1", "2"})}, "RevokeLinkButton": {w.RevokeLinkButton(l)},
 		"InviteHelp": {w.InviteHelp(l, 100, 30)}, "InviteFull": {w.InviteFull(l, 50)}, "InvitationRevoked": {w.InvitationRevoked(l)}, "InvitationOver": {w.InvitationOver(l)},
