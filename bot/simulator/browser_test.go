@@ -251,6 +251,7 @@ func (b *tab) draft() {
 func (b *tab) group() {
 	b.Do("be Ben", browsertest.Click(`[data-person="1002"]`))
 	b.Until(`document.body.dataset.ready === "1002/1002/0" && document.querySelector("#list-title").textContent === "Ben’s chats"`)
+	b.Until(`document.querySelector('[data-person="1003"] small').textContent === "reads German"`)
 	b.Do("open Deploys", browsertest.Click(`[data-chat="-1001/7"]`))
 	b.Until(`document.body.dataset.ready === "1002/-1001/7"`)
 	b.write("@zephbot ship it")

@@ -66,10 +66,16 @@ function paint(version, make) {
 function story(out, view) {
   const person = view.people.find((p) => p.id === out.person);
   return [
-    out.turn ? turn(out.turn, person ? person.name : '') : h('p', { class: 'quiet' }, out.problem || 'The bot remembers no work for this message.'),
+    out.turn ? turn(named(out.turn, view.people), person ? person.name : '') : h('p', { class: 'quiet' }, out.problem || 'The bot remembers no work for this message.'),
     h('h3', {}, 'Calls to Telegram', h('small', {}, String(out.calls.length))),
     out.calls.length ? h('ol', { class: 'calls' }, out.calls.map(call)) : h('p', { class: 'quiet' }, 'None that the simulator still knows.'),
   ];
+}
+
+// named returns a turn whose deciders have their names instead of their ids.
+function named(t, people) {
+  const name = (by) => by.replace(/telegram:(\d+)/g, (all, id) => people.find((p) => String(p.id) === id)?.name || all);
+  return { ...t, steps: (t.steps || []).map((s) => (s.by ? { ...s, by: name(s.by) } : s)) };
 }
 
 function call(c) {

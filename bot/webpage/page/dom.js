@@ -95,8 +95,8 @@ export async function copy(text) {
   }
 }
 
-const clock = new Intl.DateTimeFormat([], { hour: '2-digit', minute: '2-digit' });
-const seconds = new Intl.DateTimeFormat([], { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+const clock = new Intl.DateTimeFormat([], { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const seconds = new Intl.DateTimeFormat([], { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
 const dayName = new Intl.DateTimeFormat([], { weekday: 'long', day: 'numeric', month: 'long' });
 
 export const time = (iso) => clock.format(new Date(iso));
