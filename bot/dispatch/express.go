@@ -230,7 +230,8 @@ var errAdmitted = errors.New("admitted meanwhile")
 
 // refuseSender finishes an arrival of somebody who may not talk to the bot here.
 func (d *Dispatcher) refuseSender(ctx context.Context, a *bot.Arrival, msg *bot.Message, v turn.Verdict) error {
-	d.parts.Log.Info().Str("caller", msg.Caller).Str("chat", msg.Place.Chat).Str("reason", v.Reason).Msg("refused")
+	d.parts.Log.Info().Str("caller", msg.Caller).Str("chat", msg.Place.Chat).Str("reason", v.Reason).
+		Msg("message refused")
 	computed := false
 	return d.storeEffect(ctx, a, func() (turn.Effect, error) {
 		if computed { // what was read for the verdict has changed
