@@ -118,7 +118,7 @@ type TelegramLimits struct {
 
 // TelegramGroups is the table [telegram.groups].
 type TelegramGroups struct {
-	Session string `toml:"session" default:"user" enum:"user|chat" doc:"One conversation per person (user), with a directory of its own, or one for the whole chat (chat)."`
+	Session string `toml:"session" default:"user" enum:"user|chat" place:"none" doc:"One conversation per person (user), with a directory of its own, or one for the whole chat (chat)."`
 	Trigger string `toml:"trigger" default:"mention" enum:"mention|all" doc:"Answer when mentioned or replied to (mention), or every message (all)."`
 }
 
