@@ -2,12 +2,10 @@ package document_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"image/jpeg"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -120,34 +118,6 @@ func TestPages(t *testing.T) {
 	}
 	if _, _, err := reader(t).Pages(t.Context(), file(t, []byte("%PDF-1.4"))); !errors.Is(err, document.ErrDamaged) {
 		t.Error(err)
-	}
-}
-
-// PDFium is the one of the version of the library that is used; ZEPH_UPDATE=1 packs it anew.
-func TestPDFiumIsTheLibrarys(t *testing.T) {
-	t.Parallel()
-	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/klippa-app/go-pdfium").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "internal", "pdfium_wasm", "pdfium.wasm"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if os.Getenv("ZEPH_UPDATE") != "" {
-		var b bytes.Buffer
-		z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = z.Write(want)
-		if err := errors.Join(err, z.Close(), os.WriteFile("pdfium.wasm.gz", b.Bytes(), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if got, err := document.UnpackEngine(); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%d bytes, want the %d of the library (ZEPH_UPDATE=1 packs them), %v", len(got), len(want), err)
 	}
 }
 

@@ -2,9 +2,6 @@ package document
 
 import "io"
 
-// UnpackEngine is PDFium as it is used.
-var UnpackEngine = unpackEngine
-
 // Read is what the process does with all kinds but PDF.
 func Read(r io.ReaderAt, size int64, kind Kind) (string, bool, error) {
 	return read(r, size, kind, nil)

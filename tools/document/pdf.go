@@ -2,9 +2,7 @@ package document
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
-	_ "embed" // PDFium
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -31,21 +29,6 @@ import (
 // enginePages is how much memory PDFium may use, in pages of 64 KiB.
 const enginePages = 3072
 
-// pdfiumPacked is PDFium as the library brings it, packed: TestPDFiumIsTheLibrarys writes it. A string stays in the file
-// until somebody reads a PDF; the variable of the library is mapped by every process.
-//
-//go:embed pdfium.wasm.gz
-var pdfiumPacked string
-
-// unpackEngine is PDFium as the machine of WebAssembly takes it.
-func unpackEngine() ([]byte, error) {
-	z, err := gzip.NewReader(strings.NewReader(pdfiumPacked))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(z)
-}
-
 // interpreted stands for the directory where there is none: PDFium is not compiled, which takes 350 MB for some seconds,
 // but interpreted. That is enough for some hundred pages.
 const interpreted = "-"
@@ -65,12 +48,7 @@ func openEngine(cache string) (pdfium.Pdfium, error) {
 			config = config.WithCompilationCache(kept)
 		}
 	}
-	code, err := unpackEngine()
-	if err != nil {
-		return nil, fmt.Errorf("%w: unpack PDFium: %w", errEngine, err)
-	}
-	pool, err := webassembly.InitWithWASM(webassembly.Config{
-		WASM:          code,
+	pool, err := webassembly.Init(webassembly.Config{
 		MaxIdle:       1,
 		MaxTotal:      1,
 		RuntimeConfig: config,
