@@ -36,17 +36,10 @@ const laneColumns = [
 ];
 
 // ask asks before something cannot be taken back.
-function ask(text, yes) {
+async function ask(text, yes) {
   $('ask-text').textContent = text;
   $('ask-yes').textContent = yes;
-  return new Promise((done) => {
-    const box = $('ask');
-    const end = (answer) => () => { box.close(); done(answer); };
-    $('ask-yes').onclick = end(true);
-    $('ask-no').onclick = end(false);
-    box.oncancel = () => done(false);
-    box.showModal();
-  });
+  return await dialog('ask', { yes: 'ask-yes' }) === 'yes';
 }
 
 // look shows what a question would do, and decides about it as its card in the chat does.
@@ -65,14 +58,15 @@ async function look(a) {
   if (what) await send('question', { question: q.question, do: what, seen: q.seen });
 }
 
-// dialog shows a dialog and returns the name of the button that ended it; "" = it was left.
+// dialog shows a dialog and returns the name of the button that ended it; "" = it was left. The event "close" comes some
+// time after the dialog has been closed, when another one may be open already, so nothing waits for it.
 function dialog(id, buttons) {
   const box = $(id);
   return new Promise((done) => {
-    let chosen = '';
-    for (const [name, button] of Object.entries(buttons)) $(button).onclick = () => { chosen = name; box.close(); };
-    $(`${id}-no`).onclick = () => box.close();
-    box.onclose = () => done(chosen);
+    const end = (answer) => () => { box.close(); done(answer); };
+    for (const [name, button] of Object.entries(buttons)) $(button).onclick = end(name);
+    $(`${id}-no`).onclick = end('');
+    box.oncancel = () => done('');
     box.showModal();
   });
 }

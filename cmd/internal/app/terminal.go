@@ -8,6 +8,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
@@ -30,6 +32,7 @@ type ChatOptions struct {
 	JSON     bool
 	Ask      bool   // a person sits at the terminal
 	Screen   bool   // Out is a terminal
+	Quiet    bool   // once the configuration has been checked, only errors are logged
 	Flush    func() // discards what was typed and not read yet; may be nil
 	Language string
 	Note     string // is shown before the conversation begins; "" = nothing
@@ -125,6 +128,9 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 	}
 	if err := Ready(opts, check.Use{Model: true, Terminal: true}); err != nil {
 		return err
+	}
+	if chat.Quiet {
+		opts.Log = opts.Log.Level(zerolog.ErrorLevel)
 	}
 	moved, err := opts.Layout().MoveTerminal()
 	if err != nil {

@@ -87,11 +87,9 @@ func (c *command) chat(cmd *cobra.Command, f *chatFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	if cfg.Log.Level == "info" && cfg.Origin("log.level") == (config.Origin{}) {
+	byDefault := cfg.Log.Level == "info" && cfg.Origin("log.level") == (config.Origin{})
+	if byDefault {
 		cfg.Log.Level = "warn" // only the conversation matters here
-		if text != "" {
-			cfg.Log.Level = "error" // why there is no answer is said in one sentence
-		}
 	}
 	o := app.ChatOptions{
 		In:         c.env.In,
@@ -102,6 +100,7 @@ func (c *command) chat(cmd *cobra.Command, f *chatFlags, args []string) error {
 		JSON:       f.asJSON,
 		Ask:        c.env.InTerm,
 		Screen:     c.env.OutTerm,
+		Quiet:      byDefault && text != "", // why there is no answer is said in one sentence
 		Flush:      c.env.Flush,
 		Language:   language(c.env.Environ),
 		Interrupts: c.interrupts.take,
