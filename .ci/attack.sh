@@ -9,30 +9,41 @@ attack_all() {
 	if ((EUID == 0)); then user=nobody; fi
 	dirs=$(grep -rl --include='*_test.go' --exclude-dir=testdata '^func TestAttack' . | xargs -r -n1 dirname | sort -u)
 	for dir in $dirs; do
-		timeout 600 go test -c -o "$scratch/attack.test" "$dir" || return 1
-		attack_twice "$user" "$dir" || rc=1
-		rm -f "$scratch/attack.test"
+		# Two at once: one is linked while another one waits for what it has started.
+		if ((count >= 2)); then wait -n || rc=1; fi
 		count=$((count + 1))
+		attack_package "$user" "$dir" "$scratch/attack.$count" &
 	done
+	local left
+	for ((left = 0; left < 2 && left < count; left++)); do wait -n || rc=1; done
 	echo "$count packages"
 	((count > 0 && rc == 0))
 }
 
-# attack_twice USER DIRECTORY tries a package that fails once more, as gotest does, and says so at the end of the run.
+# attack_package USER DIRECTORY FILES compiles the tests of a package and runs its attacks.
+attack_package() {
+	timeout 600 go test -c -o "$3.test" "$2" || return 1
+	local rc=0
+	attack_twice "$@" || rc=1
+	rm -f "$3.test"
+	return "$rc"
+}
+
+# attack_twice USER DIRECTORY FILES tries a package that fails once more, as gotest does, and says so at the end of the run.
 attack_twice() {
 	attack_as "$@" && return 0
-	cp "$scratch/attack.out" "$scratch/attack.first"
+	cp "$3.out" "$3.first"
 	attack_as "$@" || return 1
 	{
 		echo "FLAKY: package $2 (step attack, as $1), first output below"
-		head -n 120 "$scratch/attack.first"
+		head -n 120 "$3.first"
 		echo
 	} | tee -a "$flaky"
 }
 
 attack_as() {
-	compiled_as "$1" "$2" "$scratch/attack.test" 600 -test.run '^TestAttack' >"$scratch/attack.out" 2>&1 || {
-		cat "$scratch/attack.out"
+	compiled_as "$1" "$2" "$3.test" 600 -test.run '^TestAttack' >"$3.out" 2>&1 || {
+		cat "$3.out"
 		echo "the attack suite of $2 failed as $1"
 		return 1
 	}
