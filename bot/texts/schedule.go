@@ -70,10 +70,15 @@ func (w Words) Zoned(language, zone string, now time.Time, own, chosen bool) str
 	case own:
 		form = b.Now
 	}
-	if zone == "Local" { // as the operator wrote it: it is no name
-		zone = now.Format("MST")
+	return fmt.Sprintf(form, zoneName(zone, now), now.Format(time.DateOnly)+" "+w.hour(language, now)) + "\n" + b.Foot
+}
+
+// zoneName is the name of a zone at a time. "Local", as an operator may write it, is none.
+func zoneName(zone string, now time.Time) string {
+	if zone == "Local" {
+		return now.Format("MST")
 	}
-	return fmt.Sprintf(form, zone, now.Format(time.DateOnly)+" "+w.hour(language, now)) + "\n" + b.Foot
+	return zone
 }
 
 // ZonePlace is the place that a zone is named after, as readers of a language call it.

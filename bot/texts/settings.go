@@ -70,11 +70,11 @@ func (w Words) Settings(language string, s Settings) string {
 	chosen := func(setting SettingName) string {
 		return line(setting, w.SettingValue(language, setting, s.Values[setting]))
 	}
-	zone, model := line(SettingZone, named(s.Zone)), line(SettingModel, named(s.Model))
+	now, _ := w.local(s.Now)
+	zone, model := line(SettingZone, named(zoneName(s.Zone, now))), line(SettingModel, named(s.Model))
 	if s.Group {
 		return strings.Join([]string{b.HeadGroup, zone, model, chosen(SettingReceipts), "", b.FootEach}, "\n")
 	}
-	now, _ := w.local(s.Now)
 	voice := b.Deaf
 	if s.Heard {
 		voice = chosen(SettingVoice)

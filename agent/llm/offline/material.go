@@ -44,7 +44,7 @@ type sentDocument struct {
 }
 
 var documentRE = lazyExpression(
-	`(?m)^\s*\[(?:the person sent|the message replied to has) an? [^,\n]+, stored in the working directory as ("(?:[^"\\\n]|\\.)*")[^\n]*\]$`)
+	`(?m)^\[(?:the person sent|the message replied to has) an? [^,\n]+, stored in the working directory as ("(?:[^"\\\n]|\\.)*")[^\n]*\]$`)
 
 // attachedRE matches the line about what the program could not open.
 var attachedRE = lazyExpression(`(?m)^\s*\[attached: ([^\n]*)\]$`)

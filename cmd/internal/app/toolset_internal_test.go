@@ -21,6 +21,8 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/toolschema"
 	"github.com/zephbot/zephbot/agent/llm/toolschema/schematest"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/texts/languages"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/tools/code"
@@ -107,6 +109,20 @@ func TestThinkingIsForForeignTools(t *testing.T) {
 	} {
 		if c := catalog.Complexity([]byte(schema)); c < threshold {
 			t.Errorf("%s: %v", name, c)
+		}
+	}
+}
+
+// TestPeopleReadWhatToolsAreFor: /tools has words of the bot for each of its own tools, in every language, and never those
+// that are for models.
+func TestPeopleReadWhatToolsAreFor(t *testing.T) {
+	t.Parallel()
+	for _, d := range sayingBench(t).Definitions() {
+		for _, language := range languages.Tags() {
+			list := texts.Words{}.Tools(language, []texts.Tool{{Name: d.Name, Offered: "for models"}})
+			if strings.Contains(list, "for models") {
+				t.Errorf("%s: commands.tools has no %s", language, d.Name)
+			}
 		}
 	}
 }
