@@ -22,7 +22,7 @@ attack_all() {
 
 # attack_package USER DIRECTORY FILES compiles the tests of a package and runs its attacks.
 attack_package() {
-	timeout 600 go test -c -o "$3.test" "$2" || return 1
+	timeout 600 go test -c -ldflags='-s -w' -o "$3.test" "$2" || return 1
 	local rc=0
 	attack_twice "$@" || rc=1
 	rm -f "$3.test"
