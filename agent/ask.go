@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -247,27 +248,25 @@ func (s *step) handleFailure(ctx context.Context, key string, estimate int, err 
 	if !errors.As(err, &e) {
 		return &Outcome{Kind: Later, Err: err}, nil
 	}
-	switch {
-	case e.Kind == llm.TooLong:
-		return s.endWithout(journal.ReasonContext, ""), nil
-	case e.Kind == llm.Unauthorized:
-		return s.endWithout(journal.ReasonKey, ""), nil
-	case e.Kind == llm.NoCredit:
-		return s.endWithout(journal.ReasonCredit, ""), nil
-	case e.Kind == llm.UnknownModel:
-		return s.endWithout(journal.ReasonNoModel, ""), nil
-	case e.Kind == llm.Region:
-		return s.endWithout(journal.ReasonRegion, ""), nil
-	case e.Kind == llm.WrongAddress:
-		return s.endWithout(journal.ReasonAddress, ""), nil
-	case e.Kind == llm.Overtime:
-		return s.endWithout(journal.ReasonOvertime, ""), nil
-	case e.Kind == llm.Oversize:
-		return s.endWithout(journal.ReasonOversize, ""), nil
-	case !e.Retryable():
-		return s.endWithout(journal.ReasonModel, ""), nil
+	reason, final := endReasons[e.Kind]
+	if !final && e.Retryable() {
+		return &Outcome{Kind: Later, Err: err, RetryAfter: e.RetryAfter}, nil
 	}
-	return &Outcome{Kind: Later, Err: err, RetryAfter: e.RetryAfter}, nil
+	out := s.endWithout(cmp.Or(reason, journal.ReasonModel), "")
+	out.Err = err
+	return out, nil
+}
+
+// endReasons say why a turn ends after a failure that another attempt does not mend.
+var endReasons = map[llm.Kind]string{ //nolint:gochecknoglobals // a table
+	llm.TooLong:      journal.ReasonContext,
+	llm.Unauthorized: journal.ReasonKey,
+	llm.NoCredit:     journal.ReasonCredit,
+	llm.UnknownModel: journal.ReasonNoModel,
+	llm.Region:       journal.ReasonRegion,
+	llm.WrongAddress: journal.ReasonAddress,
+	llm.Overtime:     journal.ReasonOvertime,
+	llm.Oversize:     journal.ReasonOversize,
 }
 
 // journalUses journals the model's request to call tools.

@@ -52,7 +52,7 @@ type Outcome struct {
 	Entries    []journal.Entry
 	Questions  []tools.Question
 	RetryAfter time.Duration
-	Err        error // of Later: for the log
+	Err        error // of Later, and of Ended if the model has failed
 	Stats      journal.Stats
 	// Retold: the model's server refused the conversation as it was, and took it as plain text.
 	Retold  bool

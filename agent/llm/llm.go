@@ -212,10 +212,24 @@ func (k Kind) Advice() string {
 	}
 }
 
+// Unreached says why no connection to a server could be made.
+type Unreached string
+
+// Why there is no connection; "" = there was one, or nobody knows.
+const (
+	UnreachedName    Unreached = "name"    // its name has no address here
+	UnreachedRefused Unreached = "refused" // its machine refuses the connection: nothing listens at the port
+	UnreachedRoute   Unreached = "route"   // there is no way to it, or nothing on the way answers
+	UnreachedSecure  Unreached = "secure"  // it does not speak TLS, or its certificate is not trusted
+	UnreachedProxy   Unreached = "proxy"   // the proxy of the environment does not let the request through
+)
+
 // Error is a provider's failure. Its text is for logs: it may name hosts, never keys.
 type Error struct {
 	Kind       Kind
 	Provider   string
+	Server     string        // host of the server that was asked, with its port if that is not the usual one; "" = unknown
+	Unreached  Unreached     // why no connection to it could be made
 	Status     int           // HTTP status, 0 when there was none
 	RetryAfter time.Duration // 0 = not given
 	Streamed   bool          // some text had already been handed to onDelta

@@ -163,7 +163,7 @@ func (b *Broker) decidedCard(a *bot.Approval, hint string) bot.Content {
 	}
 	deed, _ := deedOf(&info.Question)
 	head := b.deps.Words.Deed(info.Language, deed)
-	if head == "" {
+	if head == "" && !info.Question.Command { // a command speaks for itself
 		head, _ = words.Line(info.Question.Tool)
 		head = render.Cut(head, noteLength)
 	}
@@ -181,7 +181,10 @@ func framedWith(head, code, label, printed, foot, hint string) bot.Content {
 	var content bot.Content
 	content.Text, content.Entities = render.Marked(head)
 	add := func(text string) (offset int) {
-		content.Text += "\n" + text
+		if content.Text != "" {
+			content.Text += "\n"
+		}
+		content.Text += text
 		return render.Length(content.Text) - render.Length(text)
 	}
 	block := func(text string) {

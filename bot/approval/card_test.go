@@ -226,7 +226,7 @@ func TestCardOfDeed(t *testing.T) {
 		"again":   {change: func(q *tools.Question) { q.Effect, q.Again = &tools.Effect{}, true }, want: []string{"rm c1", "⚠ What it would do has changed since it was approved."}, record: "Changes no file\nrm c1"},
 		"not known": {
 			change: func(q *tools.Question) { q.Effect = &tools.Effect{Unknown: tools.UnknownNetwork, Tried: "evil.com"} },
-			want:   []string{"✋ May I run this?\nbash", "rm c1", "I cannot show beforehand what this does: it needs the network. (evil.com)"}, record: "bash\nrm c1",
+			want:   []string{"✋ May I run this?\nbash", "rm c1", "I cannot show beforehand what this does: it needs the network. (evil.com)"}, record: "rm c1",
 		},
 		"names that hide": {
 			change: func(q *tools.Question) { q.Effect = &tools.Effect{Deleted: []string{"a\u202eb\nApproved @ben"}} },

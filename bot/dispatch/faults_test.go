@@ -11,6 +11,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -52,6 +53,23 @@ func TestModelAway(t *testing.T) {
 			w.want(bot.Final)
 			pass(3 * time.Minute)
 			if got := w.texts(bot.Final); len(got) != 1 || !strings.Contains(got[0], "gave up") || notices(w) != 1 {
+				t.Errorf("rows %q", w.rows())
+			}
+		})
+	})
+	t.Run("a server without a connection", func(t *testing.T) {
+		in(t, func(t *testing.T, w *world) {
+			w.opts.GiveUpUnreached = 8 * time.Second
+			w.parts = func(p *dispatch.Parts) { p.Words.Owner = true }
+			w.runner = func(context.Context, *agent.Turn, agent.Journal, agent.Sink) (agent.Outcome, error) {
+				return agent.Outcome{Kind: agent.Later, Err: &llm.Error{
+					Kind: llm.Unavailable, Server: "api.acme.example", Unreached: llm.UnreachedName, Err: errors.New("no such host"),
+				}}, nil
+			}
+			w.accept(w.start(), w.private("ann", "hi"))
+			pass(10 * time.Second)
+			told := append(w.texts(bot.Notice), w.texts(bot.Final)...)
+			if len(told) != 2 || !strings.Contains(told[0], "api.acme.example") || !strings.Contains(told[1], "api.acme.example") {
 				t.Errorf("rows %q", w.rows())
 			}
 		})

@@ -254,7 +254,8 @@ func (w *work) withdrawQuestions(ctx context.Context, change *bot.Change) error 
 func (w *work) ended(ctx context.Context, change *bot.Change, out agent.Outcome) error {
 	text := out.Text
 	if len(out.Entries) > 0 { // none: the turn had ended before, and its text has been sent
-		text = w.d.parts.Words.Ended(w.msg.Language, out.Reason, out.Text, out.Stats, w.turn.Request)
+		words := w.d.parts.Words.Failing(out.Err, w.d.opts.giveUp(out.Err))
+		text = words.Ended(w.msg.Language, out.Reason, out.Text, out.Stats, w.turn.Request)
 		if !w.msg.Place.Group { // there, only admins may choose
 			text = strings.TrimSpace(text + " " + w.d.parts.Words.OtherModel(w.msg.Language, out.Reason))
 		}
@@ -282,18 +283,18 @@ func (w *work) parkTurn(ctx context.Context, change *bot.Change, out agent.Outco
 // postponeTurn keeps the turn while the model is unavailable, tells the person once, and gives up in the end.
 func (w *work) postponeTurn(ctx context.Context, change *bot.Change, out agent.Outcome) error {
 	now := w.d.parts.Now()
-	since := w.failingSince()
-	if now.Sub(since) >= w.d.opts.GiveUp {
+	since, giveUp := w.failingSince(), w.d.opts.giveUp(out.Err)
+	if now.Sub(since) >= giveUp {
 		reason := journal.ReasonGivenUp
 		if overloaded(out.Err) {
 			reason = journal.ReasonBusy
 		}
 		entry := journal.Entry{Turn: w.turn.ID, Kind: journal.EndEntry, At: now, Reason: reason}
 		return w.ended(ctx, change, agent.Outcome{
-			Kind: agent.Ended, Reason: reason, Entries: []journal.Entry{entry}, Stats: out.Stats,
+			Kind: agent.Ended, Reason: reason, Entries: []journal.Entry{entry}, Stats: out.Stats, Err: out.Err,
 		})
 	}
-	wait := min(max(out.RetryAfter, backoffTime(now.Sub(since))), w.d.opts.GiveUp-now.Sub(since))
+	wait := min(max(out.RetryAfter, backoffTime(now.Sub(since))), giveUp-now.Sub(since))
 	due := now.Add(wait)
 	zerolog.Ctx(ctx).Warn().Err(out.Err).Str("wait", wait.Round(time.Millisecond).String()).
 		Msg("the model is unavailable; the turn waits")
@@ -303,14 +304,23 @@ func (w *work) postponeTurn(ctx context.Context, change *bot.Change, out agent.O
 	if w.quiet() {
 		return nil
 	}
-	text := w.d.parts.Words.Away
+	words := w.d.parts.Words.Failing(out.Err, giveUp)
+	text := words.Away
 	if overloaded(out.Err) {
-		text = w.d.parts.Words.Busy
+		text = words.Busy
 	}
 	change.Send = []bot.Row{
 		w.row(bot.Notice, bot.Content{Text: text(w.msg.Language, w.turn.Request)}, "away/"+w.turn.ID),
 	}
 	return nil
+}
+
+// giveUp returns how long a model may fail like this.
+func (o *Options) giveUp(err error) time.Duration {
+	if e, ok := errors.AsType[*llm.Error](err); ok && e.Unreached != "" && o.GiveUpUnreached > 0 {
+		return min(o.GiveUp, o.GiveUpUnreached)
+	}
+	return o.GiveUp
 }
 
 // overloaded reports whether a model has said that it is asked too much, by all or by us, rather than not answered.

@@ -149,6 +149,8 @@ type Options struct {
 	Sweep  time.Duration // how often timers and the work of other replicas are checked; default 1 s
 	Tries  int           // attempts to handle an arrival; default 3
 	GiveUp time.Duration // how long a model, or anything else that a turn needs, may be unavailable; default 10 min
+	// GiveUpUnreached is how long a model may be unavailable whose server takes no connection; default GiveUp.
+	GiveUpUnreached time.Duration
 	// Merge is the window in which messages of one person count as one; 0 = each is a turn of its own, but for albums.
 	Merge time.Duration
 	// Busy is what becomes of a text that arrives while a turn of the same person runs; default Queue.

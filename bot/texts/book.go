@@ -62,14 +62,16 @@ type endedBook struct {
 
 // ownerBook is what who runs the service reads instead of being sent to the operator.
 type ownerBook struct {
-	// request
-	ModelRefused, Key, Credit, NoModel, Region, Address, Internal string
-	GivenUp, Busy                                                 string // time, request
+	ModelRefused, Key, Credit, NoModel, Region, Address string // server, request
+	Internal, Unreached                                 string // request
+	GivenUp, Busy                                       string // time, request
 }
 
 // ownerNotices is what who runs the service reads while the model is unavailable.
 type ownerNotices struct {
-	Away, Busy string // time, request
+	Away, Busy, KeepTrying string // time, request
+	Unreached              string // server, why
+	UnreachedBecause       map[string]string
 }
 
 // noticeBook is what is said about messages and files that did not go as they should.

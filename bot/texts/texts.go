@@ -2,6 +2,7 @@ package texts
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
@@ -33,6 +35,8 @@ type Words struct {
 	Owner bool
 	// Patience is how long a model may be unavailable before a turn is given up; 0 = 10 minutes. Only an owner is told.
 	Patience time.Duration
+	// failure is why the model does not answer; nil = nobody knows (Failing).
+	failure *llm.Error
 	// OtherModels: /model offers models that are not asked by themselves if one fails.
 	OtherModels bool
 }
@@ -88,15 +92,51 @@ func (w Words) Ended(language, reason, text string, stats journal.Stats, request
 	case journal.ReasonRefusal:
 		return b.Ended.Refusal
 	case journal.ReasonBusy, journal.ReasonGivenUp:
-		if own := b.Ended.Owner; w.Owner && reason == journal.ReasonBusy {
+		own := b.Ended.Owner
+		if why := w.unreached(language); why != "" {
+			return why + " " + fmt.Sprintf(own.Unreached, request)
+		}
+		if w.Owner && reason == journal.ReasonBusy {
 			return fmt.Sprintf(own.Busy, w.patience(language), request)
 		} else if w.Owner {
 			return fmt.Sprintf(own.GivenUp, w.patience(language), request)
 		}
 		return fmt.Sprintf(b.failed(reason, false), request)
-	default:
-		return fmt.Sprintf(b.failed(reason, w.Owner), request)
+	case journal.ReasonModel, journal.ReasonKey, journal.ReasonCredit, journal.ReasonNoModel, journal.ReasonRegion,
+		journal.ReasonAddress:
+		if w.Owner {
+			return fmt.Sprintf(b.failed(reason, true), w.server(), request)
+		}
 	}
+	return fmt.Sprintf(b.failed(reason, w.Owner), request)
+}
+
+// Failing returns the sentences about a model that does not answer because of err, and is tried for patience. Only an
+// owner is told which server it is.
+func (w Words) Failing(err error, patience time.Duration) Words {
+	w.failure, _ = errors.AsType[*llm.Error](err)
+	w.Patience = patience
+	return w
+}
+
+// server names what an owner has configured and does not work.
+func (w Words) server() string {
+	if w.failure == nil {
+		return configuredProviders
+	}
+	return visible.Name(cmp.Or(w.failure.Server, w.failure.Provider, configuredProviders))
+}
+
+// configuredProviders is where the servers of models are configured.
+const configuredProviders = "llm.providers"
+
+// unreached says why the model's server cannot be reached; "" = it is not that.
+func (w Words) unreached(language string) string {
+	if !w.Owner || w.failure == nil || w.failure.Unreached == "" {
+		return ""
+	}
+	b := w.in(language).Notices.Owner
+	return fmt.Sprintf(b.Unreached, w.server(), b.UnreachedBecause[string(w.failure.Unreached)])
 }
 
 // OtherModel says that /model helps, under the sentence of a turn that ended because of the model's provider; "" = it
@@ -172,6 +212,9 @@ func (w Words) OutOfOrder(language string, advice reason.Reason) string {
 
 // Away says that the model does not answer and that the message is kept.
 func (w Words) Away(language, request string) string {
+	if why := w.unreached(language); why != "" {
+		return why + " " + fmt.Sprintf(w.in(language).Notices.Owner.KeepTrying, w.patience(language), request)
+	}
 	if w.Owner {
 		return fmt.Sprintf(w.in(language).Notices.Owner.Away, w.patience(language), request)
 	}

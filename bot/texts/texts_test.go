@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
@@ -57,7 +58,7 @@ func everything(l string) map[string][]string {
 			ended(journal.ReasonOvertime, "", 0), ended(journal.ReasonOversize, "", 0),
 			ended(journal.ReasonEmpty, "", 0), ended(journal.ReasonRefusal, "", 0), ended(journal.ReasonGivenUp, "", 0), ended(journal.ReasonInternal, "", 0), ended("new reason", "", 0),
 		},
-		"Cut": {w.Cut(l)}, "OtherModel": {texts.Words{OtherModels: true}.OtherModel(l, journal.ReasonCredit)}, "Filtered": {w.Filtered(l)}, "Away": {w.Away(l, "7f3a")}, "Busy": {w.Busy(l, "7f3a")}, "Behind": {w.Behind(l)}, "Crowded": {w.Crowded(l, 12*time.Second), w.Crowded(l, 5*time.Minute)}, "Nothing": {w.Nothing(l)}, "Placeholder": {w.Placeholder(l)},
+		"Cut": {w.Cut(l)}, "OtherModel": {texts.Words{OtherModels: true}.OtherModel(l, journal.ReasonCredit)}, "Filtered": {w.Filtered(l)}, "Away": {w.Away(l, "7f3a")}, "Busy": {w.Busy(l, "7f3a")}, "Failing": {w.Failing(nil, time.Minute).Away(l, "7f3a")}, "Behind": {w.Behind(l)}, "Crowded": {w.Crowded(l, 12*time.Second), w.Crowded(l, 5*time.Minute)}, "Nothing": {w.Nothing(l)}, "Placeholder": {w.Placeholder(l)},
 		"StopButton": {w.StopButton(l)}, "StopToast": {w.StopToast(l)}, "StopOver": {w.StopOver(l)}, "StopNotYours": {w.StopNotYours(l)},
 		"Broken": {w.Broken(l, "7f3a")}, "Resent": {w.Resent(l)}, "Thinking": {w.Thinking(l)},
 		"Silent": {w.Silent(l, 15*time.Second), w.Silent(l, time.Minute)},
@@ -444,7 +445,8 @@ func TestOwnersAreNotSentToAnOperator(t *testing.T) {
 		for _, reason := range []string{
 			journal.ReasonModel, journal.ReasonKey, journal.ReasonCredit, journal.ReasonNoModel, journal.ReasonRegion, journal.ReasonAddress, journal.ReasonBusy, journal.ReasonGivenUp, journal.ReasonInternal,
 		} {
-			text := texts.Words{Owner: true}.Ended(language, reason, "", journal.Stats{}, "7f3a")
+			failing := texts.Words{Owner: true}.Failing(&llm.Error{Server: "api.acme.example"}, time.Minute)
+			text := failing.Ended(language, reason, "", journal.Stats{}, "7f3a")
 			lower := strings.ToLower(text)
 			for _, word := range []string{"operator", "betreiber", "operador", "оператор"} {
 				if strings.Contains(lower, word) {
@@ -455,6 +457,40 @@ func TestOwnersAreNotSentToAnOperator(t *testing.T) {
 				t.Errorf("%s: %s and %s are told alike, or without the request: %s", language, reason, seen[text], text)
 			}
 			seen[text] = reason
+		}
+	}
+}
+
+// TestOwnersAreToldWhichServerIsMissing: who runs the service reads which server cannot be reached, why, and what helps;
+// nobody else learns where the model is.
+func TestOwnersAreToldWhichServerIsMissing(t *testing.T) {
+	t.Parallel()
+	for _, language := range []string{"en", "de", "es", "ru"} {
+		seen := map[string]llm.Unreached{}
+		for _, why := range []llm.Unreached{
+			llm.UnreachedName, llm.UnreachedRefused, llm.UnreachedRoute, llm.UnreachedSecure, llm.UnreachedProxy,
+		} {
+			err := fmt.Errorf("call: %w", &llm.Error{Kind: llm.Unavailable, Server: "api.acme.example:8443", Unreached: why})
+			owner, other := texts.Words{Owner: true}.Failing(err, 8*time.Second), texts.Words{}.Failing(err, time.Minute)
+			away, ended := owner.Away(language, "7f3a"), owner.Ended(language, journal.ReasonGivenUp, "", journal.Stats{}, "7f3a")
+			for _, text := range []string{away, ended} {
+				if !strings.Contains(text, "api.acme.example:8443") || !strings.Contains(text, "7f3a") {
+					t.Errorf("%s %s: %s", language, why, text)
+				}
+			}
+			if !strings.Contains(away, " 8 ") || !strings.Contains(ended, "base_url") || seen[ended] != "" {
+				t.Errorf("%s %s: %s | %s", language, why, away, ended)
+			}
+			seen[ended] = why
+			if text := other.Away(language, "7f3a") + other.Ended(language, journal.ReasonGivenUp, "", journal.Stats{}, "7f3a"); strings.Contains(text, "acme") {
+				t.Errorf("%s: others read %s", language, text)
+			}
+		}
+		for _, reason := range []string{journal.ReasonKey, journal.ReasonNoModel, journal.ReasonAddress, journal.ReasonCredit, journal.ReasonRegion, journal.ReasonModel} {
+			owner := texts.Words{Owner: true}.Failing(&llm.Error{Server: "api.acme.example"}, time.Minute)
+			if text := owner.Ended(language, reason, "", journal.Stats{}, "7f3a"); !strings.Contains(text, "(api.acme.example)") {
+				t.Errorf("%s %s: %s", language, reason, text)
+			}
 		}
 	}
 }

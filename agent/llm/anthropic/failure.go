@@ -71,7 +71,8 @@ func (p *Provider) classifyFailure(ctx, callCtx context.Context, x *exchange, er
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return wire.Ended(p.o.Name, ctxErr, x.departure.Left())
 	}
-	return wire.MarkUnderWay(p.classifyLiving(callCtx, x, err, streamed), x.departure.Left())
+	classified := wire.MarkUnderWay(p.classifyLiving(callCtx, x, err, streamed), x.departure.Left())
+	return wire.NameServer(classified, p.o.BaseURL, err)
 }
 
 // classifyLiving classifies an error of a call whose caller still waits.

@@ -182,6 +182,9 @@ func (p *Pool[M]) restingError() error {
 		Provider: p.members[i].Name(),
 		Err:      fmt.Errorf("all %d keys rest: %w", len(p.members), p.last[i]),
 	}
+	if last, ok := errors.AsType[*llm.Error](p.last[i]); ok {
+		e.Server, e.Unreached = last.Server, last.Unreached
+	}
 	if e.Kind == llm.RateLimited {
 		e.RetryAfter = max(p.rests[i].Sub(p.o.Now()), 0)
 	}

@@ -382,7 +382,7 @@ func (p *Provider) runWatched(ctx context.Context, x *exchange, f func(context.C
 			Err: fmt.Errorf("no data for %s, which is llm.idle_timeout", p.o.Idle),
 		}
 	}
-	return wire.MarkUnderWay(p.classifyError(x, err), x.departure.Left())
+	return wire.NameServer(wire.MarkUnderWay(p.classifyError(x, err), x.departure.Left()), p.o.BaseURL, err)
 }
 
 const (

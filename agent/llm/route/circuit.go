@@ -126,6 +126,9 @@ func (c *circuit) pausedError(conversation string, wait time.Duration, now time.
 		e.Kind = kind
 	default:
 	}
+	if failed, ok := errors.AsType[*llm.Error](why); ok {
+		e.Server, e.Unreached = failed.Server, failed.Unreached
+	}
 	text := fmt.Sprintf("paused until %s after repeated failures", now.Add(wait).UTC().Format(time.TimeOnly+" MST"))
 	if why != nil {
 		text += ", because " + why.Error()

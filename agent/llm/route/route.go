@@ -467,7 +467,7 @@ func (c *call) sumFailures() error {
 		}
 	}
 	return &llm.Error{
-		Kind: best.Kind, Provider: best.Provider, Status: best.Status,
+		Kind: best.Kind, Provider: best.Provider, Server: best.Server, Unreached: best.Unreached, Status: best.Status,
 		RetryAfter: best.RetryAfter, Streamed: c.shown, UnderWay: c.lost != nil, Err: errors.Join(causes...),
 	}
 }

@@ -3,13 +3,17 @@
 package wire
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
@@ -132,6 +136,43 @@ func MarkUnderWay(err error, left bool) error {
 		e.UnderWay = e.Status < http.StatusMultipleChoices && begun && !e.Blank
 	}
 	return err
+}
+
+// NameServer notes on an error which server was asked, and why it could not be reached, as its cause says.
+func NameServer(err error, base string, cause error) error {
+	e, ok := errors.AsType[*llm.Error](err)
+	if !ok {
+		return err
+	}
+	if u, parsed := url.Parse(base); parsed == nil {
+		e.Server = u.Host
+	}
+	if e.Status == 0 {
+		e.Unreached = unreached(cause)
+	}
+	return err
+}
+
+// unreached says why there was no connection; "" = there was one, or the error does not say.
+func unreached(err error) llm.Unreached {
+	op, ofNetwork := errors.AsType[*net.OpError](err)
+	_, ofName := errors.AsType[*net.DNSError](err)
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
+	_, alert := errors.AsType[tls.AlertError](err)
+	switch {
+	case ofNetwork && op.Op == "proxyconnect":
+		return llm.UnreachedProxy
+	case ofName:
+		return llm.UnreachedName
+	case untrusted, noTLS, alert, errors.Is(err, http.ErrSchemeMismatch):
+		return llm.UnreachedSecure
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return llm.UnreachedRefused
+	case ofNetwork && op.Op == "dial":
+		return llm.UnreachedRoute
+	}
+	return ""
 }
 
 // Ended is the error of a call whose context has ended; left says that its request had left.

@@ -66,6 +66,7 @@ type channel struct {
 	owned     bool                            // who writes here runs the service: at a terminal, in an editor
 	once      bool                            // one message is answered, and nothing else is said
 	patience  time.Duration                   // how long a model may be unavailable; 0 = 10 minutes
+	unreached time.Duration                   // how long a model's server may take no connection; 0 = patience
 	grace     time.Duration                   // how long a shutdown waits for turns; 0 = graceTurns
 }
 
@@ -252,10 +253,12 @@ func newService(c *Core, ch channel) (*service, error) {
 		Memory:      footprint.TurnMemory(),
 		Grace:       grace,
 		GiveUp:      ch.patience,
-		Merge:       ch.merge,
-		Busy:        ch.busy,
-		Shared:      c.shared(),
-		Unattended:  ch.silent || ch.nobody,
+
+		GiveUpUnreached: ch.unreached,
+		Merge:           ch.merge,
+		Busy:            ch.busy,
+		Shared:          c.shared(),
+		Unattended:      ch.silent || ch.nobody,
 	})
 	return s, nil
 }

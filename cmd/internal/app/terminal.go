@@ -27,7 +27,8 @@ type ChatOptions struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Once     string // one message; "" = talk
-	// Wait is how long Once waits for a model that does not answer; 0 = a minute. Talk waits as long as every channel.
+	// Wait is how long Once waits for a model that does not answer; 0 = a minute, and some
+	// seconds if its server takes no connection. Talk waits as long as every channel.
 	Wait     time.Duration
 	JSON     bool
 	Ask      bool   // a person sits at the terminal
@@ -54,6 +55,10 @@ var ErrNoAnswer = errors.New("no answer")
 
 // onceWait is how long a single message waits for a model that does not answer: what called the program waits too.
 const onceWait = time.Minute
+
+// onceUnreached is how long it waits for a server that takes no connection: a name that is wrong stays wrong, and a
+// network that is just coming up takes a few seconds.
+const onceUnreached = 8 * time.Second
 
 // graceTerminal is how long the terminal waits for a turn at its end: a person who leaves in the middle of one has
 // pressed Ctrl-C twice.
@@ -193,6 +198,8 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		once:     chat.Once != "",
 		silent:   !chat.Ask,
 		patience: chat.patience(),
+
+		unreached: chat.unreached(),
 		rights: func(context.Context, bot.Place, string) (approval.Rights, error) {
 			r := approval.Rights{Required: 1, Requester: chat.Ask}
 			if chat.Ask { // who sits here can change the configuration
@@ -218,6 +225,14 @@ func (o ChatOptions) patience() time.Duration {
 		return 0
 	}
 	return cmp.Or(o.Wait, onceWait)
+}
+
+// unreached returns how long a model's server may take no connection; 0 = as long as it may be unavailable.
+func (o ChatOptions) unreached() time.Duration {
+	if o.Once == "" || o.Wait > 0 {
+		return 0
+	}
+	return onceUnreached
 }
 
 // leave says in words of the command line how a conversation was left.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/bot/texts"
@@ -32,7 +33,7 @@ func (c *command) chatCommand() *cobra.Command {
 			"turn, and twice at the prompt the program.\n" +
 			"It begins a new conversation; --continue goes on with the newest one of this directory, --resume with " +
 			"one that you choose.\n" +
-			"--once answers one message and ends, with exit code 1 if there is no answer; without a message, or " +
+			"--once (-p) answers one message and ends, with exit code 1 if there is no answer; without a message, or " +
 			"with -, it reads stdin. With a message, what " +
 			"is on stdin is its context: a file, or a pipe that brings something within 3 s (with - behind the " +
 			"message: whenever it does).\n" +
@@ -48,9 +49,16 @@ func (c *command) chatCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.once, "once", "", "answer this message and end; - or no message: the one on stdin")
+	flags.StringVarP(&f.once, "once", "p", "", "answer this message and end; - or no message: the one on stdin")
+	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		switch name {
+		case "prompt", "print": // what other programs call it
+			name = "once"
+		}
+		return pflag.NormalizedName(name)
+	})
 	flags.Lookup("once").NoOptDefVal = fromStdin
-	flags.DurationVar(&f.wait, "wait", 0, "how long --once waits for a model that does not answer (default 1m)")
+	flags.DurationVar(&f.wait, "wait", 0, "how long --once waits for a model that does not answer (default 1m, 8s without a connection)")
 	flags.BoolVar(&f.asJSON, "json", false, "print events as JSON")
 	flags.BoolVarP(&f.goOn, "continue", "c", false, "go on with the newest conversation of this directory")
 	flags.StringVar(&f.resume, "resume", "", "go on with this conversation; without a name: choose one")
