@@ -9,6 +9,8 @@ const (
 	exportBucket = "export_job"
 	// oftenBucket holds, by caller id, that an export was made within the last hour.
 	oftenBucket = "export_often"
+	// pageBucket holds, by caller id, that a page of a conversation was made within the last minute.
+	pageBucket = "export_page"
 	// AuditedBucket holds, by job and process, that a process has pseudonymised its audit log for a job, for a day.
 	AuditedBucket = "erase_audit"
 )
@@ -52,6 +54,12 @@ func Buckets() []bot.BucketRule {
 		{
 			Bucket: oftenBucket,
 			About:  "that somebody had an export within the last hour",
+			Found:  "key `CHANNEL:ID`",
+			Stays:  bot.StaysJob,
+		},
+		{
+			Bucket: pageBucket,
+			About:  "that somebody had a page of a conversation within the last minute",
 			Found:  "key `CHANNEL:ID`",
 			Stays:  bot.StaysJob,
 		},

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/transcript"
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
@@ -21,11 +23,19 @@ type exporting struct {
 	Row      int64          `json:"row,omitempty"` // it was made, and this row sends it
 	Hash     string         `json:"hash,omitempty"`
 	At       time.Time      `json:"at"`
+	// Page is the conversation that is made a page; nil = everything about the person is wanted, as data.
+	Page *transcript.Order `json:"page,omitempty"`
 }
 
-// Export answers /export, at most once an hour.
+// Export answers /export: with everything about the person as data, at most once an hour, or with a page.
 func (d *Handler) Export(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
+	switch args := strings.TrimSpace(msg.Args); {
+	case strings.EqualFold(args, pageWord):
+		return d.ExportPage(ctx, call)
+	case args != "":
+		return call.ReplyAside(bot.Content{Text: w.TranscriptUnknown(msg.Language)}), nil
+	}
 	of, ok := inOwnChat(msg)
 	if !ok {
 		return call.ReplyAside(bot.Content{Text: w.ForgetPrivate(msg.Language)}), nil
@@ -47,7 +57,7 @@ func (d *Handler) Export(ctx context.Context, call *turn.Call) (turn.Effect, err
 	if err != nil {
 		return turn.Effect{}, fmt.Errorf("note an export: %w", err)
 	}
-	e := call.ReplyAside(bot.Content{Text: w.ExportBegun(msg.Language)})
+	e := call.ReplyAside(bot.Content{Text: w.ExportBegun(msg.Language), Buttons: d.pageButton(msg.Language, of)})
 	e.Change.Facts = []bot.Fact{
 		{Bucket: exportBucket, Key: msg.ID, Value: string(value), Expires: d.now().Add(exportFor)},
 		{Bucket: oftenBucket, Key: of.Caller(), Value: msg.ID, Expires: d.now().Add(often)},
@@ -84,7 +94,9 @@ func (d *Handler) exportOne(ctx context.Context, f bot.Fact) error {
 			return err
 		}
 		d.deps.Log.Error().Err(err).Msg("no export")
-		content = bot.Content{Text: d.deps.Words.ExportFailed(x.Language)}
+		if content.Text = d.deps.Words.ExportFailed(x.Language); x.Page != nil {
+			content.Text = d.deps.Words.TranscriptFailed(x.Language)
+		}
 	}
 	content.Language = x.Language
 	if content.File != nil {
@@ -100,9 +112,13 @@ func (d *Handler) exportOne(ctx context.Context, f bot.Fact) error {
 
 // makeExport writes an export, and without files if it is too large with them, or fails.
 func (d *Handler) makeExport(ctx context.Context, x *exporting) (bot.Content, error) {
+	try, large := d.tryExport, d.deps.Words.ExportLarge
+	if x.Page != nil {
+		try, large = d.tryPage, d.deps.Words.TranscriptLarge
+	}
 	var failed error
 	for _, bare := range []bool{false, true} {
-		content, fits, err := d.tryExport(ctx, x, bare)
+		content, fits, err := try(ctx, x, bare)
 		if fits || ctx.Err() != nil {
 			return content, err
 		}
@@ -113,39 +129,46 @@ func (d *Handler) makeExport(ctx context.Context, x *exporting) (bot.Content, er
 	if failed != nil {
 		return bot.Content{}, failed
 	}
-	return bot.Content{Text: d.deps.Words.ExportLarge(x.Language, d.deps.Limit)}, nil
+	return bot.Content{Text: large(x.Language, d.deps.Limit)}, nil
 }
 
 func (d *Handler) tryExport(ctx context.Context, x *exporting, bare bool) (content bot.Content, fits bool, err error) {
-	temp, err := d.deps.Temp()
-	if err != nil {
-		return content, false, fmt.Errorf("write an export: %w", err)
-	}
-	defer func() { err = errors.Join(err, temp.Close()) }()
-	err = d.deps.Export.Write(ctx, x.Person, x.Language, bare, &upTo{temp, d.deps.Limit})
-	if errors.Is(err, errLarge) {
+	file := &bot.File{Name: "export.zip", Type: "application/zip"}
+	err = d.writeFile(ctx, x, file, func(out io.Writer) error {
+		return d.deps.Export.Write(ctx, x.Person, x.Language, bare, out)
+	})
+	switch {
+	case errors.Is(err, errLarge):
 		return content, false, nil
-	}
-	if errors.Is(err, ErrNothing) {
+	case errors.Is(err, ErrNothing):
 		return bot.Content{Text: d.deps.Words.ExportNothing(x.Language)}, true, nil
-	}
-	if err != nil {
+	case err != nil:
 		return content, false, err
 	}
+	return bot.Content{Text: d.deps.Words.ExportDone(x.Language, bare), File: file}, true, nil
+}
+
+// writeFile writes a file that is sent, and keeps it until it is.
+func (d *Handler) writeFile(
+	ctx context.Context, x *exporting, file *bot.File, write func(out io.Writer) error,
+) (err error) {
+	temp, err := d.deps.Temp()
+	if err != nil {
+		return fmt.Errorf("write an export: %w", err)
+	}
+	defer func() { err = errors.Join(err, temp.Close()) }()
+	if err := write(&upTo{temp, d.deps.Limit}); err != nil {
+		return err
+	}
 	if _, err := temp.Seek(0, io.SeekStart); err != nil {
-		return content, false, fmt.Errorf("read an export: %w", err)
+		return fmt.Errorf("read an export: %w", err)
 	}
 	ref, err := d.deps.Blobs.Put(ctx, string(x.Session), temp)
 	if err != nil {
-		return content, false, fmt.Errorf("keep an export: %w", err)
+		return fmt.Errorf("keep an export: %w", err)
 	}
-	return bot.Content{
-		Text: d.deps.Words.ExportDone(x.Language, bare),
-		File: &bot.File{
-			Name: "export.zip", Type: "application/zip",
-			Hash: ref.Hash, Size: ref.Size, Document: true,
-		},
-	}, true, nil
+	file.Hash, file.Size, file.Document = ref.Hash, ref.Size, true
+	return nil
 }
 
 // upTo writes so many bytes and then fails with errLarge, so that no export fills the disk.

@@ -17,14 +17,16 @@ import (
 
 	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/transcript"
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // Prefix begins the data of the buttons of /forget: "f1:VERB:PERSON:QUESTION", where QUESTION is random. Only the
-// person may press, and only on their newest question, which is stored (askedBucket).
+// person may press, and only on their newest question, which is stored (askedBucket). The button of a page has none.
 const Prefix = "f1"
 
 const (
@@ -50,6 +52,9 @@ const (
 type HandlerDeps struct {
 	Office *Office
 	Export *Exporter
+	Pages  *transcript.Reader
+	// Rights say who may approve in a place: these people may see what tools did for others.
+	Rights func(ctx context.Context, place bot.Place, tool string) (approval.Rights, error)
 	Blobs  blob.Store
 	Temp   func() (*TempFile, error) // a file that is gone once it is closed
 	Limit  int64                     // bytes of a file that the channel takes
@@ -146,6 +151,9 @@ func (d *Handler) Press(ctx context.Context, call *turn.Call) (turn.Effect, erro
 			toast.Content.Text = w.ForgetOld(msg.Language)
 		}
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{toast}}}, nil
+	}
+	if verb == pressPage {
+		return d.pressedPage(ctx, call)
 	}
 	asked, err := d.store.Fact(ctx, askedBucket, of.Caller(), d.now())
 	if err != nil {

@@ -48,6 +48,7 @@ type Store interface {
 	facts.Store
 	Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error)
 	Row(ctx context.Context, id int64) (bot.Row, error)
+	InChat(ctx context.Context, chat string, limit int) ([]bot.Lane, error)
 }
 
 // Deps are the dependencies of an Office. Required are Tables, Store, Now and Log.

@@ -367,6 +367,32 @@ func (d *Receipts) receiptMessage(
 	return content, nil
 }
 
+// Text says what the answer of a turn took, to who reads at a place; "" = no tool ran.
+func (d *Receipts) Text(
+	ctx context.Context, place bot.Place, session bot.SessionKey, language string, entries []journal.Entry,
+) (string, error) {
+	if !slices.ContainsFunc(entries, func(e journal.Entry) bool { return e.Kind == journal.ResultEntry && e.Ran }) {
+		return "", nil
+	}
+	a := about{session: session, entries: entries}
+	if d.deps.Files != nil {
+		lane, err := d.deps.Store.Lane(ctx, session)
+		if err != nil {
+			return "", err
+		}
+		a.workspace = d.deps.Workspace(lane.Workspace, session)
+		if a.changes, a.kept, err = d.deps.Files.Look(ctx, a.workspace, undo.Key(entries[0].Turn)); err != nil {
+			return "", err
+		}
+	}
+	r, err := d.sumEntries(ctx, session, entries)
+	if err != nil {
+		return "", err
+	}
+	r.Changes = d.describeChanges(&a)
+	return d.deps.Words.At(place).Receipt(language, &r, false), nil
+}
+
 // sumEntries adds up the entries of a turn.
 func (d *Receipts) sumEntries(
 	ctx context.Context, session bot.SessionKey, entries []journal.Entry,

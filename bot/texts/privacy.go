@@ -35,6 +35,7 @@ type privacyBook struct {
 	Why                                            map[string]string
 	Out                                            map[string]string
 	Export                                         exportBook
+	Transcript                                     transcriptBook
 }
 
 // exportBook is what /export says.

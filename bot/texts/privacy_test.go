@@ -21,7 +21,19 @@ func private(l string) map[string][]string {
 		})},
 		"ExportBegun": {w.ExportBegun(l)}, "ExportOften": {w.ExportOften(l)}, "ExportDone": {w.ExportDone(l, false), w.ExportDone(l, true)},
 		"ExportLarge": {w.ExportLarge(l, 50<<20)}, "ExportFailed": {w.ExportFailed(l)}, "ExportNothing": {w.ExportNothing(l)},
+		"Transcript": pageWords(w.Transcript(l)), "TranscriptSteps": {w.TranscriptSteps(l, 1), w.TranscriptSteps(l, 3), w.TranscriptSteps(l, 7)}, "TranscriptFoot": {w.TranscriptFoot(l, time.Unix(0, 0))},
+		"TranscriptTime": {first(w.TranscriptTime(time.Unix(0, 0)))}, "TranscriptButton": {w.TranscriptButton(l)}, "TranscriptBegun": {w.TranscriptBegun(l, false), w.TranscriptBegun(l, true)},
+		"TranscriptDone": {w.TranscriptDone(l, false), w.TranscriptDone(l, true)}, "TranscriptNothing": {w.TranscriptNothing(l)}, "TranscriptFirst": {w.TranscriptFirst(l)}, "TranscriptOften": {w.TranscriptOften(l)},
+		"TranscriptUnknown": {w.TranscriptUnknown(l)}, "TranscriptFailed": {w.TranscriptFailed(l)}, "TranscriptLarge": {w.TranscriptLarge(l, 50<<20)},
 		"ExportReadme": {w.ExportReadme(l, "telegram:42", time.Unix(0, 0))},
+	}
+}
+
+func first(text, _ string) string { return text }
+
+func pageWords(p texts.Transcript) []string {
+	return []string{
+		p.Title, p.Bot, p.Somebody, p.Edited, p.Scheduled, p.Forwarded, p.Failed, p.Open, p.Cut, p.Others, p.Bare,
 	}
 }
 

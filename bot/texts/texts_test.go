@@ -33,7 +33,7 @@ var (
 )
 
 // neutral are the methods that say the same in every language.
-var neutral = map[string]bool{"Placeholder": true, "Named": true, "Names": true, "Languages": true}
+var neutral = map[string]bool{"Placeholder": true, "TranscriptTime": true, "Named": true, "Names": true, "Languages": true}
 
 // everything says every sentence there is, by method.
 func everything(l string) map[string][]string {

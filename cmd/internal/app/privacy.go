@@ -14,11 +14,13 @@ import (
 	"github.com/zephbot/zephbot/bot/privacy"
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/terminal"
+	"github.com/zephbot/zephbot/bot/transcript"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/sql"
 	"github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/chain"
 )
 
 // uploadLimit is how large a file is that a bot may send, in bytes (Bot API, sendDocument).
@@ -150,8 +152,13 @@ func (s *service) private() *privacy.Handler {
 		s.dispatcher.Wake(session)
 	}, func() { s.dispatcher.Forget() }, c.records.Settle)
 	return privacy.NewHandler(privacy.HandlerDeps{
-		Office:  office,
-		Export:  c.exporter(),
+		Office: office,
+		Export: c.exporter(),
+		Rights: s.ch.rights,
+		Pages: &transcript.Reader{
+			Store: c.stores.Bot, Files: c.stores.Blobs, Redact: c.redactor.String, Plain: chain.StripMarks,
+			Receipts: func() transcript.Receipts { return c.receipts(s.ch, c.stores.Bot) }, Words: c.words(), Now: c.now,
+		},
 		Blobs:   c.stores.Blobs,
 		Limit:   uploadLimit,
 		Words:   c.words(),
