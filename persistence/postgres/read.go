@@ -216,6 +216,8 @@ func (r *reader) Due(ctx context.Context, channel, botID string, now time.Time, 
 
 const rowQuery = `SELECT id, ` + reading.RowColumns + ` FROM outbox WHERE id = $1`
 
+const rowOfQuery = `SELECT id, ` + reading.RowColumns + ` FROM outbox WHERE key = $1 AND key <> ''`
+
 const (
 	// stateQuery lists rows in one of the open states.
 	stateQuery = `SELECT id, ` + reading.RowColumns + ` FROM outbox

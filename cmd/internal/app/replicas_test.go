@@ -51,6 +51,10 @@ var apart = map[string]struct{ line, reason string }{
 		"model asked 4",
 		"seen to ask five times once in seven runs, its cause is not found: the clocks of the processes are a minute apart",
 	},
+	"setup_greets": {
+		"down",
+		"all messages wait until the service starts; of two processes, the other one answers them before",
+	},
 	"timezone": {
 		"ann: /timezone asia/kathmandu",
 		"the next message follows at once; in a process that did not set a zone, the times of messages are in it a second later",
