@@ -275,6 +275,13 @@ func (g *Guard) tellAdmins(
 	if err != nil || len(admins) == 0 {
 		return g.noteWaiting(ctx, place, id, s, this), nobodyToAsk, err
 	}
+	if slices.ContainsFunc(admins, func(admin string) bool { return g.nameOf(admin) == "" }) {
+		// One who has just written to another process: the card is in their language, and the stranger is told whom
+		// it asks.
+		if err := g.Follow(ctx); err != nil {
+			return bot.Change{}, notAsked, err
+		}
+	}
 	before, err := g.listStrangers(ctx, key)
 	if err != nil {
 		return bot.Change{}, notAsked, err
