@@ -42,7 +42,7 @@ var apart = map[string]struct{ line, reason string }{
 		"ann: /quota unset 1002 turns/day",
 		"the next message follows at once; a process that did not set a limit has it a second later",
 	},
-"setup_greets": {
+	"setup_greets": {
 		"down",
 		"all messages wait until the service starts; of two processes, the other one answers them before",
 	},
