@@ -133,9 +133,6 @@ type Offer struct {
 	tools.Definition
 	Description string
 	Schema      json.RawMessage
-	// Named: the model knows only its name, from the description of another tool. It may call it, but the request does
-	// not define it.
-	Named bool
 }
 
 // Plain offers a definition unchanged.

@@ -83,6 +83,8 @@ type Message struct {
 	Status string `json:"status,omitempty"`
 	// somebody else's message that was passed on; people forward several at once
 	Forwarded bool `json:"forwarded,omitempty"`
+	// Hook is the hook whose call this is: Text has the words of its prompt and, quoted, what the caller sent; "" = none
+	Hook string `json:"hook,omitempty"`
 	// in a group: meant for the bot (mention, reply, command); always true in private
 	Addressed bool `json:"addressed"`
 	// The messages that this one was put together from, in order; none = it is as it came.

@@ -20,7 +20,11 @@ const (
 	FromAgain    Source = "again"    // a Message: one that is answered once more
 	FromStranger Source = "stranger" // a Message: what somebody wrote before they were admitted
 	FromSchedule Source = "schedule" // a Message: the text of a task that is due, of its owner
+	FromHook     Source = "hook"     // a Message: what the call of a hook begins, of its owner
 )
+
+// Unsent reports whether nobody has just sent what arrived: it began by itself, in the name of its owner.
+func (s Source) Unsent() bool { return s == FromSchedule || s == FromHook }
 
 // ErrForeign means that an arrival was stored by another version of the program: this one does not know its source or
 // the version of its form.

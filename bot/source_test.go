@@ -23,7 +23,7 @@ func everything() bot.Message {
 		Caller: "terminal:ann", Person: "ann", Name: "Ann", Username: "ann", Language: "de", Title: "Team", FromBot: true, Text: "/run it", Command: "run", Args: "it", Message: "7",
 		Reply: &bot.Quote{ID: "6", Author: "Ben", Own: true, Text: "well?"},
 		Files: []bot.Attachment{{Kind: "photo", ID: "f", Name: "a.png", MIME: "image/png", Size: 3, Note: "a cat", Seconds: 4, Album: "9", Still: "s"}},
-		Data:  "a1:x:y", Query: "q", Shown: true, Unplaced: true, Unnamed: true, Target: "-6", Status: "joined", Forwarded: true, Addressed: true, Heard: []journal.Heard{{Message: "7", Arrival: "0188"}}, At: time.Date(2026, 3, 1, 12, 0, 0, 5, time.UTC),
+		Data:  "a1:x:y", Query: "q", Shown: true, Unplaced: true, Unnamed: true, Target: "-6", Status: "joined", Forwarded: true, Hook: "alerts", Addressed: true, Heard: []journal.Heard{{Message: "7", Arrival: "0188"}}, At: time.Date(2026, 3, 1, 12, 0, 0, 5, time.UTC),
 	}
 }
 

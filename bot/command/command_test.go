@@ -82,11 +82,11 @@ type desk struct {
 }
 
 // welcome knows the code of an admin.
-func welcome(_ context.Context, call *turn.Call) (turn.Effect, bool, error) {
+func welcome(_ context.Context, call *turn.Call) (string, error) {
 	if call.Admin && call.Message.Args == "ABCDEFGH23456777" {
-		return call.ReplyText("You are now an admin"), true, nil
+		return "You are now an admin", nil
 	}
-	return turn.Effect{}, false, nil
+	return "", nil
 }
 
 func setup(t *testing.T) *desk {

@@ -13,6 +13,7 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
@@ -198,7 +199,7 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 		w.journal.tail = tail
 		w.journal.learn(b.entry)
 	}
-	if resumed := d.parts.Resumed; resumed != nil && a.Source != bot.FromSchedule { // a task that is due is nobody
+	if resumed := d.parts.Resumed; resumed != nil && !a.Source.Unsent() { // a task that is due is nobody
 		w.journal.resumed = func(before []journal.Entry) { resumed(w.msg, lane.Session, before) }
 	}
 	moving, cancel := context.WithCancelCause(w.withLogger(ctx))
@@ -276,6 +277,12 @@ func (d *Dispatcher) beginning(lane *bot.Lane, t *task, news turn.News, admissio
 // noticesAtBegin returns what a person is told at the beginning of a turn.
 func (d *Dispatcher) noticesAtBegin(t *task, turn string, admission turn.Admission) []bot.Row {
 	var rows []bot.Row
+	if runs := d.runsOf(t.arrival); runs != nil && t.msg.Hook != "" {
+		text := d.parts.Words.HookCalled(t.msg.Language, t.msg.Hook)
+		row := d.reply(t.msg, bot.Reply, text, runs.Heading(t.arrival.ID))
+		row.Session, row.Turn, row.Content.Entities = t.arrival.Session, turn, render.Inert(text)
+		rows = append(rows, row)
+	}
 	if admission.Notice != "" {
 		rows = append(rows, d.reply(t.msg, bot.Notice, admission.Notice, "quota/"+admission.NoticeKey))
 	}

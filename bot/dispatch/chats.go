@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
@@ -121,15 +123,36 @@ func (d *Dispatcher) expressConnection(ctx context.Context, a *bot.Arrival, msg 
 	return d.refuseSender(ctx, a, msg, verdict)
 }
 
-// loseChat ends the work of a chat that the bot was removed from, and switches off the tasks there.
+// loseChat ends the work of a chat that the bot was removed from, and switches off what begins turns there.
 func (d *Dispatcher) loseChat(ctx context.Context, a *bot.Arrival, place bot.Place) (turn.Effect, error) {
 	e, err := d.leaveChat(ctx, place.ChatKey(), func(seq int64, _ time.Time) bool { return seq < a.Seq })
-	if err != nil || d.parts.Schedule == nil {
+	if err != nil {
 		return e, err
 	}
-	tasks, err := d.parts.Schedule.Left(ctx, place, a.ID)
-	e.Change.Facts, e.Change.Send, e.Then = tasks.Change.Facts, tasks.Change.Send, tasks.Then
-	return e, err
+	var then []func(context.Context, *bot.Applied) (turn.Effect, error)
+	for _, source := range slices.Sorted(maps.Keys(d.parts.Runs)) {
+		off, err := d.parts.Runs[source].Left(ctx, place, a.ID)
+		if err != nil {
+			return e, err
+		}
+		e.Change.Facts = append(e.Change.Facts, off.Change.Facts...)
+		e.Change.Send = append(e.Change.Send, off.Change.Send...)
+		if off.Then != nil {
+			then = append(then, off.Then)
+		}
+	}
+	if len(then) == 0 {
+		return e, nil
+	}
+	e.Then = func(ctx context.Context, applied *bot.Applied) (turn.Effect, error) {
+		for _, each := range then {
+			if _, err := each(ctx, applied); err != nil {
+				return turn.Effect{}, err
+			}
+		}
+		return turn.Effect{}, nil
+	}
+	return e, nil
 }
 
 // Gone reports that a chat cannot be reached any more because the bot was blocked or removed, as a request that

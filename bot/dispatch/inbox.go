@@ -156,7 +156,7 @@ func (e *turnInbox) steeringTexts(ctx context.Context, waiting []bot.Arrival) (s
 		if a.Seq == e.lane.Arrival || err != nil || msg.Caller != e.msg.Caller {
 			continue
 		}
-		if relocateMessage(&msg, a.Session); !isSteering(&msg) || a.Source == bot.FromSchedule {
+		if relocateMessage(&msg, a.Session); !isSteering(&msg) || a.Source.Unsent() {
 			break
 		}
 		verdict, err := e.d.parts.Guard.Admit(ctx, &msg)

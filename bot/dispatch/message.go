@@ -39,13 +39,13 @@ type gathered struct {
 func (d *Dispatcher) gatherMessages(waiting []bot.Arrival, first bot.Message) gathered {
 	first.Heard = heardOf(&first, waiting[0].ID)
 	g := gathered{msg: first}
-	if !d.mayGather(&first) || waiting[0].Source == bot.FromSchedule {
+	if !d.mayGather(&first) || waiting[0].Source.Unsent() {
 		return g
 	}
 	last, n := first, 1
 	for ; n < len(waiting); n++ {
 		next, err := d.decodeArrival(&waiting[n])
-		if err != nil || waiting[n].Source == bot.FromSchedule ||
+		if err != nil || waiting[n].Source.Unsent() ||
 			!d.followsMessage(&last, &next, waiting[n].At.Sub(waiting[n-1].At)) {
 			return g
 		}
@@ -296,7 +296,7 @@ func (d *Dispatcher) turnOf(lane *bot.Lane, t *task) *agent.Turn {
 			Caller: t.msg.Caller, Name: t.msg.Signature(), Admin: t.verdict.Admin,
 			Private: isPrivate(t.msg),
 			Alone:   !t.reachable,
-			Unattended: d.opts.Unattended || t.arrival.Source == bot.FromSchedule || t.msg.FromBot ||
+			Unattended: d.opts.Unattended || t.arrival.Source.Unsent() || t.msg.FromBot ||
 				!place.Ordinary(),
 		},
 	}
@@ -434,14 +434,17 @@ func (d *Dispatcher) firstEntry(t *task, turn string, news turn.News, now time.T
 		Caller:  msg.Caller,
 		News:    news.Text,
 	}
-	e.Heard, e.Scheduled = heardOf(msg, t.arrival.ID), d.isScheduledRun(t.arrival)
+	e.Heard, e.Scheduled = heardOf(msg, t.arrival.ID), t.arrival.Source == bot.FromSchedule
 	if t.received == nil {
 		e.Parts = unreadParts(msg)
 	} else {
 		e.Parts, e.USD = t.received.Parts, t.received.USD
 	}
 	e.Recalled = t.recalled
-	if msg.Forwarded {
+	switch {
+	case msg.Hook != "":
+		e.Foreign = source.Hook(msg.Hook)
+	case msg.Forwarded:
 		e.Foreign = source.Forwarded
 	}
 	if msg.Reply != nil {

@@ -58,8 +58,8 @@ type Receiving struct {
 	// the turn reads it, but of no task that is due; may be nil. It must not block.
 	Resumed  func(msg *bot.Message, session bot.SessionKey, before []journal.Entry)
 	Personal Personal // what people have chosen for themselves; nil = nothing
-	// Schedule follows the runs of scheduled tasks, whose messages nobody has sent; nil = there are none.
-	Schedule Schedule
+	// Runs follows the turns of messages that nobody has sent, by the source of their arrivals.
+	Runs map[bot.Source]Runs
 }
 
 // Personal is what people have chosen for themselves (bot/preference). It must not block.

@@ -10,8 +10,9 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
-// Schedule follows the runs of scheduled tasks (bot/schedule), whose arrivals are of the source bot.FromSchedule.
-type Schedule interface {
+// Runs follows the turns that begin by themselves in the name of their owner: the runs of scheduled tasks
+// (bot/schedule), and those that calls of hooks begin (bot/hook).
+type Runs interface {
 	// Ended returns what is stored with the end of a run. outcome is one of the words below, or the
 	// reason of the turn's EndEntry.
 	Ended(a *bot.Arrival, session bot.SessionKey, outcome string) []bot.Fact
@@ -30,25 +31,24 @@ const (
 	runRefused  = "refused" // its owner is not admitted
 )
 
-func (d *Dispatcher) isScheduledRun(a *bot.Arrival) bool {
-	return a.Source == bot.FromSchedule && d.parts.Schedule != nil
-}
+// runsOf returns what follows the turn of an arrival; nil = somebody has sent it.
+func (d *Dispatcher) runsOf(a *bot.Arrival) Runs { return d.parts.Runs[a.Source] }
 
-// runEnds adds what is stored with the end of a run of a scheduled task to a Change.
+// runEnds adds what is stored with the end of a run to a Change.
 func (d *Dispatcher) runEnds(a *bot.Arrival, change *bot.Change, outcome string) {
-	if d.isScheduledRun(a) {
-		change.Facts = append(change.Facts, d.parts.Schedule.Ended(a, a.Session, outcome)...)
+	if runs := d.runsOf(a); runs != nil {
+		change.Facts = append(change.Facts, runs.Ended(a, a.Session, outcome)...)
 	}
 }
 
 // runEnded says that the end of a run is stored.
 func (d *Dispatcher) runEnded(a *bot.Arrival) {
-	if d.isScheduledRun(a) {
-		d.parts.Schedule.Settle()
+	if runs := d.runsOf(a); runs != nil {
+		runs.Settle()
 	}
 }
 
-// refuseRun ends a run whose owner is not admitted any more. The schedule tells the admins, and nobody else.
+// refuseRun ends a run whose owner is not admitted any more. What began it tells the admins, and nobody else.
 func (d *Dispatcher) refuseRun(ctx context.Context, a *bot.Arrival) error {
 	defer d.runEnded(a)
 	return d.storeEffectInLane(ctx, a, func() (e turn.Effect, err error) {
@@ -60,27 +60,27 @@ func (d *Dispatcher) refuseRun(ctx context.Context, a *bot.Arrival) error {
 // headingRows is how many of the newest rows of a session are searched for the heading of a run.
 const headingRows = 50
 
-// heading returns what the answer of a run of a scheduled task replies to: the row that says what
-// began it. "" = this is no such run.
+// heading returns what the answer of a run replies to: the row that says what began it. "" = this is no such run.
 func (w *work) heading(ctx context.Context) string {
-	if !w.d.isScheduledRun(w.arrival) {
+	runs := w.d.runsOf(w.arrival)
+	if runs == nil {
 		return ""
 	}
 	rows, err := w.d.parts.Store.Rows(ctx, w.lane.Session, headingRows)
 	if err != nil {
 		return "" // the answer goes out without being a reply
 	}
-	key := w.d.parts.Schedule.Heading(w.arrival.ID)
+	key := runs.Heading(w.arrival.ID)
 	if i := slices.IndexFunc(rows, func(r bot.Row) bool { return r.Key == key }); i >= 0 {
 		return bot.ReplyToRow(rows[i].ID)
 	}
 	return ""
 }
 
-// runConcludes adds to the Change of an outcome what the schedule has to know of it, and makes the answer a reply to
+// runConcludes adds to the Change of an outcome what the schedule, or what else began the turn, has to know of it, and makes the answer a reply to
 // what began it.
 func (w *work) runConcludes(ctx context.Context, change *bot.Change, out agent.Outcome) {
-	if !w.d.isScheduledRun(w.arrival) {
+	if w.d.runsOf(w.arrival) == nil {
 		return
 	}
 	if heading := w.heading(ctx); heading != "" {

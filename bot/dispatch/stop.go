@@ -178,7 +178,7 @@ func (d *Dispatcher) interrupted(ctx context.Context, lane *bot.Lane, waiting []
 
 // overtakes reports whether a message ends the turn of its person that was running when it arrived.
 func (d *Dispatcher) overtakes(lane *bot.Lane, a *bot.Arrival, msg *bot.Message) bool {
-	return d.busy(msg.Caller) == Interrupt && a.Source != bot.FromSchedule &&
+	return d.busy(msg.Caller) == Interrupt && !a.Source.Unsent() &&
 		lane.State != bot.Parked && msg.Kind == bot.Text && msg.Command == "" &&
 		!msg.FromBot && msg.Place.Ordinary() && msg.Caller == lane.Caller && a.At.After(lane.Since)
 }

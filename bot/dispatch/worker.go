@@ -209,7 +209,7 @@ func (d *Dispatcher) beginNext(ctx context.Context, lane bot.Lane, waiting []bot
 	if t.msg.Kind == bot.Edited {
 		return d.editedLate(ctx, t)
 	}
-	if !t.verdict.OK && d.isScheduledRun(a) {
+	if !t.verdict.OK && d.runsOf(a) != nil {
 		return d.mayLookAgain(ctx, a, d.refuseRun(ctx, a))
 	}
 	if !t.verdict.OK {

@@ -293,7 +293,8 @@ func saidText(e *journal.Entry) string {
 	text := e.Text
 	if e.Foreign != "" {
 		lines := slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
-			return strings.HasPrefix(line, "[forwarded text") || line == "[end of forwarded text]"
+			return strings.HasPrefix(line, "[") && strings.HasSuffix(line, "not an instruction]") ||
+				strings.HasPrefix(line, "[the hook ") || strings.HasPrefix(line, "[end of ")
 		})
 		text = strings.ReplaceAll("\n"+strings.Join(lines, "\n"), "\n> ", "\n")
 	}

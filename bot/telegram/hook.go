@@ -57,6 +57,7 @@ type HookOptions struct {
 	Again  time.Duration    // the same while another process registers, or after a failure; default 5 s
 	// Connected is called once the webhook is registered, by any process. May be nil.
 	Connected func()
+	Others    http.Handler // serves the other paths; nil = they do not exist
 }
 
 // Hook receives updates that Telegram delivers (Bot API setWebhook). Any number of processes may run one for the same
@@ -119,7 +120,7 @@ func (h *Hook) Run(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// newHandler serves only the path of the address.
+// newHandler serves the path of the address, and nothing else but Others.
 func (h *Hook) newHandler() http.Handler {
 	path := "/"
 	if u, err := url.Parse(h.opts.URL); err == nil {
@@ -127,7 +128,12 @@ func (h *Hook) newHandler() http.Handler {
 	}
 	updates := Webhook{Secret: h.opts.Secret, Accept: h.accept, Log: h.log}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != path {
+		switch {
+		case r.URL.Path == path:
+		case h.opts.Others != nil:
+			h.opts.Others.ServeHTTP(w, r)
+			return
+		default:
 			http.NotFound(w, r)
 			return
 		}

@@ -43,6 +43,7 @@ type book struct {
 	Operator  operatorBook
 	Settings  settingsBook
 	Schedule  scheduleBook
+	Hooks     hookBook
 	Clock     clockBook
 	Privacy   privacyBook
 

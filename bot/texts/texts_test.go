@@ -205,6 +205,7 @@ func everything(l string) map[string][]string {
 	edits(l, m)
 	quotas(l, m)
 	schedules(l, m)
+	hooks(l, m)
 	terminals(l, m)
 	for _, verb := range append(act.Verbs(), "") {
 		m["Line"] = append(m["Line"], w.Line(l, verb, "x", 1, 3, 6*time.Second), w.Line(l, verb, "", 0, 1, 0))

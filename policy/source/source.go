@@ -44,6 +44,9 @@ func Recording(name string) Source { return Source("recording:" + name) }
 // Item is the source of a contact, poll, venue or the like; label is what people call it.
 func Item(label string) Source { return Source("item:" + label) }
 
+// Hook is the source of what the calls of a hook bring.
+func Hook(name string) Source { return Source("hook:" + name) }
+
 // MCP is the source of what an MCP server says.
 func MCP(server string) Source { return Source("mcp:" + server) }
 
@@ -89,6 +92,7 @@ var kinds = []struct {
 	{whole: []Source{Forwarded}, Kind: Kind{Name: "forwarded message"}},
 	{whole: []Source{Attached}, begins: []string{"document:"}, Kind: Kind{Name: "document"}},
 	{whole: []Source{Speech}, begins: []string{"recording:"}, Kind: Kind{Name: "recording"}},
+	{begins: []string{"hook:"}, Kind: Kind{Name: "call of a hook"}},
 	{begins: []string{"item:"}, Kind: Kind{Name: "item"}},
 	{begins: []string{"sub-agent:"}, Kind: Kind{Name: "sub-agent"}},
 }
@@ -123,6 +127,8 @@ func (s Source) Words() string {
 		return string(Speech)
 	case prefix == "item" && rest != "":
 		return "a " + rest
+	case prefix == "hook" && rest != "":
+		return "a call of the hook " + rest
 	}
 	return string(s)
 }

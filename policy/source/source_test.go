@@ -22,6 +22,7 @@ func TestKinds(t *testing.T) {
 		source.Document("a.pdf"):  {"document", "the document a.pdf", false},
 		source.Recording("a.ogg"): {"recording", "a recording", false},
 		source.Item("poll"):       {"item", "a poll", false},
+		source.Hook("alerts"):     {"call of a hook", "a call of the hook alerts", false},
 		source.MCP("github"):      {"MCP server", "mcp:github", false},
 		source.Agent("reader"):    {"sub-agent", "sub-agent:reader", false},
 		"https://a.example/x":     {"web page", "https://a.example/x", false},

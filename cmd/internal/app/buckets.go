@@ -11,6 +11,7 @@ import (
 	"github.com/zephbot/zephbot/bot/choice"
 	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/hook"
 	"github.com/zephbot/zephbot/bot/inquiry"
 	"github.com/zephbot/zephbot/bot/learnt"
 	"github.com/zephbot/zephbot/bot/memory"
@@ -44,6 +45,7 @@ func Buckets() []bot.BucketRule {
 		choice.Buckets(),
 		command.Buckets(),
 		dispatch.Buckets(),
+		hook.Buckets(),
 		inquiry.Buckets(),
 		learnt.Buckets(),
 		memory.Buckets(),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -41,8 +42,12 @@ type intake struct {
 	end   func() // closes one that never ran
 }
 
-func (c *Core) intake(ctx context.Context, client *telegram.Client) (intake, error) {
+// intake opens the source of updates. calls serves what else comes to the listener of a webhook, if that is shared.
+func (c *Core) intake(ctx context.Context, client *telegram.Client, calls http.Handler) (intake, error) {
 	t := c.cfg.Telegram
+	if !c.sharesListener() {
+		calls = nil
+	}
 	log := c.log.With().Str("component", "telegram").Logger()
 	if t.WebhookURL == "" {
 		return intake{
@@ -66,7 +71,7 @@ func (c *Core) intake(ctx context.Context, client *telegram.Client) (intake, err
 		end:   func() { _ = listener.Close() },
 		run: func(ctx context.Context, accept telegram.Accept) error {
 			return telegram.NewHook(client, accept, c.stores.Bot, log, telegram.HookOptions{
-				URL: t.WebhookURL, Secret: t.WebhookSecret.Reveal(), Owner: c.owner, Now: c.now,
+				URL: t.WebhookURL, Secret: t.WebhookSecret.Reveal(), Owner: c.owner, Now: c.now, Others: calls,
 			}).Run(ctx, listener)
 		},
 	}, nil

@@ -187,12 +187,16 @@ func (s *service) openPlan(store bot.Store) {
 	})
 }
 
-// scheduled is what the dispatcher tells of runs; nil = nothing is scheduled.
-func (s *service) scheduled() dispatch.Schedule {
-	if s.core.plan == nil {
-		return nil
+// runs is what the dispatcher tells of turns that begin by themselves.
+func (s *service) runs() map[bot.Source]dispatch.Runs {
+	runs := map[bot.Source]dispatch.Runs{}
+	if s.core.plan != nil {
+		runs[bot.FromSchedule] = s.core.plan
 	}
-	return s.core.plan
+	if s.hooks != nil {
+		runs[bot.FromHook] = s.hooks
+	}
+	return runs
 }
 
 // plannedTasks are the tasks of the configuration, which was checked.
@@ -216,15 +220,21 @@ func (c *Core) plannedTask(t *config.Task, botID string) (task tasks.Task, place
 	if task.Cron = strings.Join(strings.Fields(t.Cron), " "); t.RunAt != "" {
 		task.At, err = when.Stamp(t.RunAt, c.zoneOf(""))
 	}
-	id := t.Owner
+	place, owner = c.placeOf(botID, t.Owner, t.Chat)
+	return task, place, owner, err
+}
+
+// placeOf returns where an entry of the configuration runs, and in whose name: 0 is the first admin, "" the private chat
+// of the owner.
+func (c *Core) placeOf(botID string, id int64, chat string) (place bot.Place, owner string) {
 	if id == 0 && len(c.cfg.Telegram.Admins) > 0 {
 		id = c.cfg.Telegram.Admins[0]
 	}
 	owner = strconv.FormatInt(id, 10)
 	place = telegram.Private(botID, owner)
-	if chat, thread, _ := strings.Cut(t.Chat, "/"); chat != "" && chat != owner {
+	if chat, thread, _ := strings.Cut(chat, "/"); chat != "" && chat != owner {
 		place = telegram.Private(botID, chat)
 		place.Thread, place.Group = thread, true
 	}
-	return task, place, owner, err
+	return place, owner
 }

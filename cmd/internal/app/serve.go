@@ -81,18 +81,23 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	if err := guard.Follow(ctx); err != nil {
 		return err
 	}
-	in, err := c.intake(ctx, client)
+	var serving atomic.Pointer[service]
+	in, err := c.intake(ctx, client, callsOf(&serving))
 	if err != nil {
 		return err
 	}
 	defer in.end()
 	c.banner(in.words+", bot id "+client.ID(), guard.Summary())
-	var serving atomic.Pointer[service]
 	stopHTTP, err := c.serveHTTP(ctx, c.health(ctx, &serving), c.mounts(&serving))
 	if err != nil {
 		return err
 	}
 	defer stopHTTP()
+	stopHooks, err := c.serveHooks(ctx, &serving)
+	if err != nil {
+		return err
+	}
+	defer stopHooks()
 	me, err := c.whoAmI(ctx, client)
 	if err != nil || ctx.Err() != nil {
 		return err

@@ -22,6 +22,7 @@ import (
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/halt"
+	"github.com/zephbot/zephbot/bot/hook"
 	"github.com/zephbot/zephbot/bot/inquiry"
 	"github.com/zephbot/zephbot/bot/operator"
 	"github.com/zephbot/zephbot/bot/preference"
@@ -56,9 +57,9 @@ type channel struct {
 	rights servers.Rights
 	presence
 	admins    func() []string
-	welcome   func(ctx context.Context, call *turn.Call) (turn.Effect, bool, error) // answers /start of who is new; nil = none
-	operators func() []bot.Place                                                    // where admins are told of what cannot be stored; nil = nowhere
-	follow    func(ctx context.Context) error                                       // reads again who was admitted; nil = nobody is
+	welcome   func(ctx context.Context, call *turn.Call) (string, error) // who has followed a link with a code; nil = none
+	operators func() []bot.Place                                         // where admins are told of what cannot be stored; nil = nowhere
+	follow    func(ctx context.Context) error                            // reads again who was admitted; nil = nobody is
 	limits    deliver.Limits
 	probe     func(ctx context.Context) error // whether the channel answers; nil = it is in this process
 	nobody    bool                            // there is nobody to ask: questions are denied
@@ -108,6 +109,7 @@ type service struct {
 	moves         *moves.Relocator
 	recap         *recap.Handler
 	page          *operator.Page              // nil = the channel has none
+	hooks         *hook.Hooks                 // nil = none can be called
 	signs         *sign.Reactions             // signs on messages that wait; nil = the channel has none
 	privacy       *privacy.Handler            // handles /export and /forget
 	pacing        func(context.Context) error // shares the send budget with other processes; nil = there are none
@@ -180,6 +182,9 @@ func newService(c *Core, ch channel) (*service, error) {
 	s.privacy = s.private()
 	s.page = s.newOperator()
 	s.openPlan(store)
+	if err := s.openHooks(store); err != nil {
+		return nil, err
+	}
 	signs := s.newSigns(pacer)
 	stops := halt.Button{Store: store, Words: words, Rights: ch.rights}
 	s.features = append(s.listFeatures(store, questions, stops), desk.Feature())
@@ -239,7 +244,7 @@ func newService(c *Core, ch channel) (*service, error) {
 			Signs:       signs,
 			Memory:      c.recalls(),
 			Resumed:     s.recap.Resumed,
-			Schedule:    s.scheduled(),
+			Runs:        s.runs(),
 			Personal:    c.own,
 		},
 		Observers: dispatch.Observers{Observe: s.observe, Trace: c.turnTrace()},

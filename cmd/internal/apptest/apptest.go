@@ -61,6 +61,10 @@
 //	fault send* cut 1           telegramtest.Fault: method, kind, count (0: until "faults off"), optionally retry-after seconds, a delay such as 50ms, or a description
 //	faults off
 //	hit send*                   the last fault has been used up
+//	call NAME 202 {"a":1}       that hook is called with this body, signed as GitHub does with the secret
+//	                            "known-to-the-caller"; the answer has this status. The scenario sets triggers.listen = "127.0.0.1:8444"
+//	call again 200              the newest call is sent again as it was
+//	call forged NAME 401 {…}    signed with another secret
 //	again                       the newest update is delivered once more
 //	raw {"poll":{}}             an update as it is
 //	audit /regexp/              a line of the audit log matches; "no audit /regexp/" none does
@@ -330,6 +334,8 @@ type scene struct {
 	databaseURL string             // of PostgreSQL; "" = SQLite
 	vendor      *Vendor            // the model is behind this vendor's server; nil = there is no server
 	server      *vendortest.Server // that server
+
+	hooks hookCalls
 
 	language string // of everybody; "" = each has their own, and the lines of the chat are what the bot must say
 	looking  bool   // a line is played that only looks

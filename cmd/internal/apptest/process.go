@@ -65,6 +65,7 @@ func (s *scene) launch(p *process) {
 	case s.front != nil:
 		opts.Listen = func(context.Context, string) (net.Listener, error) { return s.front.Listen(), nil }
 	}
+	opts.Listen = s.hooks.listening(p.name, opts.Listen)
 	opts.Log = log.Logger()
 	pprof.Do(ctx, pprof.Labels(sceneLabel, s.t.Name()), func(ctx context.Context) {
 		go func() { p.done <- app.Serve(ctx, opts) }()

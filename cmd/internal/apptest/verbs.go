@@ -49,6 +49,8 @@ func (s *scene) command(words []string, rest string) error {
 		return s.service(words)
 	case "to":
 		return s.direct(rest)
+	case "call":
+		return s.callHook(words[1:], rest)
 	case "again":
 		return s.fake.Redeliver(s.said)
 	case "raw":

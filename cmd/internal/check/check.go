@@ -59,6 +59,7 @@ func Check(opts Options, use Use) Findings {
 	k.reachable()
 	k.languageServer()
 	k.listeners()
+	k.hooks()
 	k.addresses()
 	if use.Model {
 		k.models()

@@ -93,6 +93,9 @@ func (k *inspector) listeners() {
 		k.c.Telegram.WebhookListen != config.Default().Telegram.WebhookListen {
 		k.warn("telegram.webhook_listen", "has no effect without telegram.webhook_url: updates are polled")
 	}
+	if at := k.c.Triggers.Listen; at != "" && (k.c.Telegram.WebhookURL == "" || at != k.c.Telegram.WebhookListen) {
+		list = append(list, listener{"triggers.listen", at})
+	}
 	ports := map[string]string{}
 	for _, l := range list {
 		host, port, err := net.SplitHostPort(l.address)

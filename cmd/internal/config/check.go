@@ -60,6 +60,7 @@ func (k *checker) run() {
 	k.rules()
 	k.toolNames()
 	k.tasks()
+	k.hooks()
 	k.credentialPatterns()
 	k.granted("tools.shell.allowed_paths", k.c.Tools.Shell.AllowedPaths)
 	k.toolchains()

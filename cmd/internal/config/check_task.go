@@ -12,7 +12,7 @@ import (
 	"github.com/zephbot/zephbot/tools/schedule/when"
 )
 
-// taskChat is what scheduler.tasks[].chat can be: a group or a topic of one.
+// taskChat is what the chat of a task or hook can be: a group or a topic of one.
 var taskChat = regexp.MustCompile(`^-\d{1,19}(/\d{1,19})?$`)
 
 // task checks what makes a task run: its times, its text and in whose name. Lengths are checked before.
@@ -32,17 +32,54 @@ func (k *checker) task(at string, t *Task) {
 	if _, err := schedule.Checked(t.Name, t.Kind, t.Task); err != nil && t.Name != "" && !tooLong {
 		k.wrong(at, "%s", sentence(err, ""))
 	}
-	k.taskPlace(at, t)
+	k.placeOf(at, t.Owner, t.Chat)
 }
 
-// taskPlace checks in whose name a task runs, and where.
-func (k *checker) taskPlace(at string, t *Task) {
-	if t.Owner == 0 && len(k.c.Telegram.Admins) == 0 && k.c.Telegram.Token != "" {
+// placeOf checks in whose name an entry runs, and where.
+func (k *checker) placeOf(at string, owner int64, chat string) {
+	if owner == 0 && len(k.c.Telegram.Admins) == 0 && k.c.Telegram.Token != "" {
 		k.wrong(join(at, "owner"), "there are no telegram.admins; name the person in whose name it runs")
 	}
-	if t.Chat != "" && !taskChat.MatchString(t.Chat) && t.Chat != strconv.FormatInt(t.Owner, 10) {
+	if chat != "" && !taskChat.MatchString(chat) && chat != strconv.FormatInt(owner, 10) {
 		k.wrong(join(at, "chat"), "%s is neither a group (\"-100123\") nor a topic of one (\"-100123/7\"); leave it "+
-			"out for the private chat of the owner", shorten(t.Chat))
+			"out for the private chat of the owner", shorten(chat))
+	}
+}
+
+// hookName is what the name of a hook can be.
+var hookName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
+
+// leastSecret is how many characters the secret of a hook has at least.
+const leastSecret = 16
+
+// hooks checks the entries of [[hooks]]; package check reads their prompts.
+func (k *checker) hooks() {
+	seen := map[string]bool{}
+	for i, h := range k.c.Hooks {
+		at := item("hooks", i)
+		if k.bad[at] {
+			continue
+		}
+		switch {
+		case h.Name == "":
+			k.required(join(at, "name"))
+		case !hookName.MatchString(h.Name):
+			k.wrong(join(at, "name"), "%s is no name of a hook; use 1 to 32 of a-z, 0-9, _ and -", shorten(h.Name))
+		case seen[h.Name]:
+			k.wrong(join(at, "name"), "%s is the name of an earlier hook too; names must differ", shorten(h.Name))
+		}
+		seen[h.Name] = true
+		switch n := len([]rune(h.Secret.Reveal())); {
+		case n == 0:
+			k.required(join(at, "secret"))
+		case n < leastSecret:
+			k.wrong(join(at, "secret"), "has %d characters; at least %d keep others from guessing it: openssl rand -hex 32",
+				n, leastSecret)
+		}
+		if h.Prompt == "" {
+			k.required(join(at, "prompt"))
+		}
+		k.placeOf(at, h.Owner, h.Chat)
 	}
 }
 

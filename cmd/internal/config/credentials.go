@@ -19,6 +19,9 @@ func (c *Config) Credentials() []string {
 			list = append(list, key.Reveal())
 		}
 	}
+	for _, h := range c.Hooks {
+		list = append(list, h.Secret.Reveal())
+	}
 	list = append(list, passwords(c.Redis.URL)...)
 	list = append(list, passwords(c.Database.URL)...)
 	list = append(list, c.serverCredentials()...)

@@ -41,6 +41,8 @@ type Config struct {
 	Vector     Vector     `toml:"vector" doc:"Where embeddings are stored."`
 	Index      Index      `toml:"index" doc:"The code index that search_code uses."`
 	Scheduler  Scheduler  `toml:"scheduler" doc:"Scheduled tasks."`
+	Triggers   Triggers   `toml:"triggers" doc:"Where other programs begin turns (docs/hooks.md)."`
+	Hooks      []Hook     `toml:"hooks" doc:"Hooks that exist from the start; admins make others with /hooks."`
 	Memory     Memory     `toml:"memory" doc:"What the agent remembers between conversations."`
 	Skills     Skills     `toml:"skills" doc:"Instructions and scripts for certain kinds of work (docs/skills.md)."`
 	WebSearch  WebSearch  `toml:"web_search" doc:"The tool web_search."`
@@ -287,6 +289,23 @@ type Task struct {
 	Task  string `toml:"task" doc:"Text for the agent, or of the reminder, at most 512 characters."`
 	Owner int64  `toml:"owner" default:"0" min:"0" doc:"Id of the person in whose name it runs. 0: the first of telegram.admins."`
 	Chat  string `toml:"chat" doc:"Where it runs: a group (\"-100123\") or a topic (\"-100123/7\"). Empty: the private chat of its owner."`
+}
+
+// Triggers is the table [triggers].
+type Triggers struct {
+	Listen       string `toml:"listen" form:"listen" place:"none" doc:"Address at which hooks are called, in clear text, such as \"127.0.0.1:8444\"; a proxy before it holds the certificate. The same as telegram.webhook_listen: both share it. Empty: no hook can be called."`
+	URL          string `toml:"url" url:"https|http" place:"none" doc:"Public address that leads to listen, such as https://bot.example.com; the path /hooks/NAME follows it. /hooks shows it."`
+	MaxBodyBytes int64  `toml:"max_body_bytes" default:"262144" clamp:"1024..1048576" doc:"Bytes that a call may bring."`
+	PerMinute    int    `toml:"per_minute" default:"30" clamp:"1..10000" doc:"Calls of one hook that a process accepts in a minute."`
+}
+
+// Hook is an entry of [[hooks]].
+type Hook struct {
+	Name   string `toml:"name" doc:"Name of the hook in its address: 1 to 32 of a-z, 0-9, _ and -. Required."`
+	Secret Secret `toml:"secret" doc:"Secret that its callers know, at least 16 characters. Required."`
+	Prompt string `toml:"prompt" doc:"What the agent is asked when it is called, at most 2000 characters. {{.alerts.0.status}} names a value of the JSON that a call brings, {{body}} all of it, {{event}} the kind of event. A prompt that names nothing is followed by all of it. Required."`
+	Owner  int64  `toml:"owner" default:"0" min:"0" doc:"Id of the person in whose name it runs, and who pays. 0: the first of telegram.admins."`
+	Chat   string `toml:"chat" doc:"Where it runs: a group (\"-100123\") or a topic (\"-100123/7\"). Empty: the private chat of its owner."`
 }
 
 // Memory is the table [memory].

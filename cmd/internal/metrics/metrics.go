@@ -29,6 +29,7 @@ type turnMetrics struct {
 	turnTime  *prometheus.HistogramVec
 	approvals *prometheus.CounterVec
 	denied    *prometheus.CounterVec
+	hookCalls *prometheus.CounterVec
 }
 
 // toolMetrics are about calls of tools and what the stages of the chain do with them.
@@ -69,7 +70,7 @@ func New(version string) *Metrics {
 	})
 	build.Set(1)
 	m.registry.MustRegister(
-		build, m.updates, m.turns, m.ended, m.turnTime, m.approvals, m.denied,
+		build, m.updates, m.turns, m.ended, m.turnTime, m.approvals, m.denied, m.hookCalls,
 		m.calls, m.callTime, m.chars, m.levels, m.cached, m.utility, m.retries, m.anomalies,
 		m.models, m.tokens, m.cost, m.requests, m.throttled, m.commits, m.sweeps, m.spans,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -117,6 +118,7 @@ func newTurnMetrics() turnMetrics {
 			"phase",
 		),
 		approvals: counter("approvals_total", "Decided approvals by decision.", "decision"),
+		hookCalls: counter("hook_calls_total", "Calls of hooks by what became of them.", "result"),
 		denied:    counter("quota_denied_total", "Refusals by quota scope.", "scope"),
 	}
 }
@@ -205,6 +207,9 @@ func (m *Metrics) Call(tool, category string, took time.Duration) {
 
 // Approval counts a decision.
 func (m *Metrics) Approval(decision string) { m.approvals.WithLabelValues(decision).Inc() }
+
+// HookCall counts a call of a hook.
+func (m *Metrics) HookCall(result string) { m.hookCalls.WithLabelValues(result).Inc() }
 
 // Denied counts a refusal by a quota.
 func (m *Metrics) Denied(scope string) { m.denied.WithLabelValues(scope).Inc() }

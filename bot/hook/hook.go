@@ -1,0 +1,194 @@
+// Package hook lets other programs begin turns: POST /hooks/NAME of a monitoring system or a forge, signed with the
+// secret of the hook, begins a turn in the name of the hook's owner. The words of the turn are the hook's own; what the
+// caller sends is foreign text. A call is stored as an arrival before it is accepted, and its identity with it, so that
+// the same call begins one turn however often it is sent, and whichever process it reaches.
+package hook
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/feature"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+// Path is what the path of every hook begins with; its name follows.
+const Path = "/hooks/"
+
+// nameForm is what a name may be.
+var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
+
+// ValidName reports whether a hook may have a name.
+func ValidName(name string) bool { return nameForm.MatchString(name) }
+
+// MinSecret is how many characters a secret has at least.
+const MinSecret = 16
+
+// Store is what Hooks need of a store (bot.Store).
+type Store interface {
+	bot.Writer
+	bot.Facts
+	Tickets(ctx context.Context, scope string) ([]bot.Ticket, error)
+}
+
+// Engine runs turns (dispatch.Dispatcher).
+type Engine interface {
+	// Session returns the conversation that a message belongs to.
+	Session(msg *bot.Message) bot.SessionKey
+	// Wake asks it to look at a session.
+	Wake(session bot.SessionKey)
+}
+
+// Outbox delivers rows. Wake announces new ones.
+type Outbox interface {
+	Wake(place bot.Place)
+}
+
+// Deps are the dependencies of Hooks. All but Gone, Operators and Observe are required.
+type Deps struct {
+	Channel, Bot string
+	Store        Store
+	Engine       Engine
+	Outbox       Outbox
+	Guard        interface {
+		Admit(ctx context.Context, msg *bot.Message) (turn.Verdict, error)
+	}
+	// Gone reports whether a person has left a group; nil = nobody does.
+	Gone      func(ctx context.Context, place bot.Place, person string) (bool, error)
+	Words     texts.Words
+	Operators func() []bot.Place // where admins are told of hooks whose owner may not use the bot; nil = nowhere
+	// Current returns the key that a session has now: its group may have got a new id.
+	Current func(session bot.SessionKey) bot.SessionKey
+	// Language returns the language of a person whose client told this one.
+	Language func(caller, told string) string
+	Observe  func(result string) // counts what became of a call; nil = nothing does
+	Now      func() time.Time    // of the store: the processes that share it agree on it
+	Log      zerolog.Logger
+}
+
+// Config is a hook of the configuration.
+type Config struct {
+	Name, Secret string
+	Prompt       Prompt
+	Owner        string // id of the person in whose name it runs
+	Place        bot.Place
+}
+
+// Options configure Hooks. Zero values mean the documented default.
+type Options struct {
+	MaxBody   int64 // bytes of a call; default 256 KiB
+	PerMinute int   // calls of one hook that a process accepts a minute; default 30
+	Config    []Config
+}
+
+// Hooks accepts calls. Make it with New; it accepts them while Run runs. Safe for concurrent use.
+type Hooks struct {
+	deps  Deps
+	opts  Options
+	decoy string        // the secret of hooks that do not exist: checking it takes as long
+	slots chan struct{} // one for each call whose body is read
+
+	mu      sync.Mutex
+	serving bool
+	paces   map[string]pace // by name of a hook that exists
+}
+
+// New returns Hooks.
+func New(deps Deps, opts Options) *Hooks {
+	if opts.MaxBody <= 0 {
+		opts.MaxBody = 256 << 10
+	}
+	if opts.PerMinute <= 0 {
+		opts.PerMinute = 30
+	}
+	return &Hooks{
+		deps: deps, opts: opts, decoy: rand.Text(), slots: make(chan struct{}, mostAtOnce), paces: map[string]pace{},
+	}
+}
+
+// Feature returns the feature; h is nil where no hook can be called.
+func (h *Hooks) Feature() feature.Feature {
+	return feature.Feature{Name: "hooks", Off: h == nil, Run: h.Run}
+}
+
+// Run accepts calls until ctx ends.
+func (h *Hooks) Run(ctx context.Context) error {
+	h.setServing(true)
+	defer h.setServing(false)
+	<-ctx.Done()
+	return nil
+}
+
+func (h *Hooks) setServing(on bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.serving = on
+}
+
+// hook is a hook, as a call finds it.
+type hook struct {
+	name, secret string
+	prompt       Prompt
+	owner        owner
+	place        bot.Place
+}
+
+// owner is in whose name a hook's turns run.
+type owner struct {
+	Caller   string `json:"caller"`
+	Person   string `json:"person"`
+	Name     string `json:"name,omitempty"`
+	Username string `json:"username,omitempty"`
+	Language string `json:"language,omitempty"`
+}
+
+// find returns the hook of a name; nil = there is none.
+func (h *Hooks) find(name string) *hook {
+	i := slices.IndexFunc(h.opts.Config, func(c Config) bool { return c.Name == name })
+	if i < 0 {
+		return nil
+	}
+	c := &h.opts.Config[i]
+	caller := h.deps.Channel + ":" + c.Owner
+	return &hook{
+		name: c.Name, secret: c.Secret, prompt: c.Prompt, place: c.Place, owner: owner{Caller: caller, Person: c.Owner},
+	}
+}
+
+// message is what the turn of a call works on: the words of the hook and what the call brought, as a message of the
+// hook's owner.
+func (k *hook) message(id, text string, now time.Time) *bot.Message {
+	return &bot.Message{
+		ID: id, Kind: bot.Text, Place: k.place, Caller: k.owner.Caller, Person: k.owner.Person, Name: k.owner.Name,
+		Username: k.owner.Username, Language: k.owner.Language, Text: text, Hook: k.name, Addressed: true, At: now,
+	}
+}
+
+// Ended implements dispatch.Runs.
+func (h *Hooks) Ended(*bot.Arrival, bot.SessionKey, string) []bot.Fact { return nil }
+
+// Settle implements dispatch.Runs.
+func (h *Hooks) Settle() {}
+
+// Heading implements dispatch.Runs.
+func (h *Hooks) Heading(arrival string) string { return "hook/" + arrival }
+
+// Left implements dispatch.Runs.
+func (h *Hooks) Left(context.Context, bot.Place, string) (turn.Effect, error) {
+	return turn.Effect{}, nil
+}
+
+var (
+	_ dispatch.Runs = (*Hooks)(nil)
+	_ http.Handler  = (*Hooks)(nil)
+)
