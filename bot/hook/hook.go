@@ -16,7 +16,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -174,21 +173,18 @@ func (k *hook) message(id, text string, now time.Time) *bot.Message {
 	}
 }
 
-// Ended implements dispatch.Runs.
+// Ended is for the dispatcher, which follows the turns that calls begin (dispatch.Runs).
 func (h *Hooks) Ended(*bot.Arrival, bot.SessionKey, string) []bot.Fact { return nil }
 
-// Settle implements dispatch.Runs.
+// Settle is for the dispatcher, which follows the turns that calls begin (dispatch.Runs).
 func (h *Hooks) Settle() {}
 
-// Heading implements dispatch.Runs.
+// Heading is for the dispatcher, which follows the turns that calls begin (dispatch.Runs).
 func (h *Hooks) Heading(arrival string) string { return "hook/" + arrival }
 
-// Left implements dispatch.Runs.
+// Left is for the dispatcher, which follows the turns that calls begin (dispatch.Runs).
 func (h *Hooks) Left(context.Context, bot.Place, string) (turn.Effect, error) {
 	return turn.Effect{}, nil
 }
 
-var (
-	_ dispatch.Runs = (*Hooks)(nil)
-	_ http.Handler  = (*Hooks)(nil)
-)
+var _ http.Handler = (*Hooks)(nil)
