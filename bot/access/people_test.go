@@ -295,7 +295,7 @@ func TestStrangerIsAdmitted(t *testing.T) {
 	for _, person := range []string{"9", "42"} {
 		want(t, "press of "+person, h.press(person, button.Data), "That is for admins of this bot (7).")
 	}
-	want(t, "pressed", h.press("7", button.Data), "✅ Admitted: P9 – user, by P7, 2026-03-04 12:00 UTC")
+	want(t, "pressed", h.press("7", button.Data), "✅ Admitted: P9 – user, by P7, 4 Mar 2026, 12:00 UTC")
 	if last := h.sent[len(h.sent)-1]; last.Place.Chat != "9" || !strings.HasPrefix(last.Content.Text, "You may talk to me now.") {
 		t.Errorf("the person is told: %+v", last)
 	}
@@ -646,7 +646,7 @@ func TestPeopleList(t *testing.T) {
 		h.command("7", "/admit "+fmt.Sprint(100+i)+" approver", "")
 	}
 	text := h.command("7", "/people", "")
-	if !strings.Contains(text, "1. 100 – approver, by P7, 2026-03-04 12:00 UTC\n") || !strings.HasSuffix(text, "1 to 8 of 11.") {
+	if !strings.Contains(text, "1. 100 – approver, by P7, 4 Mar 2026, 12:00 UTC\n") || !strings.HasSuffix(text, "1 to 8 of 11.") {
 		t.Errorf("the first page: %q", text)
 	}
 	if buttons := h.sent[0].Content.Buttons; len(buttons) != 9 || buttons[0][0].Label != "Remove 1: 100" || buttons[0][0].Data != "p1:r:100:0" || buttons[8][0].Data != "p1:n:1" {

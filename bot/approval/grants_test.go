@@ -326,7 +326,7 @@ func TestRulesList(t *testing.T) {
 	r.put("telegram/7/bot/-6", approval.Grant{Grant: prefix, Root: "/work", By: "telegram:1", Name: "Ben", At: r.now})
 	r.dead = true
 	got := r.list(here)
-	if !strings.HasPrefix(got.Text, "What may run without asking:\n\n1. bash: make t4\nthis chat · by Ann, 2026-11-01 14:06 UTC\n\n2. bash: make t3") || strings.Contains(got.Text, "git push") {
+	if !strings.HasPrefix(got.Text, "What may run without asking:\n\n1. bash: make t4\nthis chat · by Ann, 1 Nov 2026, 14:06 UTC\n\n2. bash: make t3") || strings.Contains(got.Text, "git push") {
 		t.Errorf("first page: %q", got.Text)
 	}
 	if diff := cmp.Diff([]string{"Revoke 1", "Revoke 2", "Revoke 3", "Revoke 4", "Revoke 5", "Older ›"}, labels(got)); diff != "" {

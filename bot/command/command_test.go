@@ -437,7 +437,7 @@ func TestStopDropsAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := d.run(call("stop", false))
-	if got, want := e.Change.Send[0].Content.Text, "Stopping. 2499 waiting messages dropped, 2 questions withdrawn, 2 commands in the background ended."; got != want {
+	if got, want := e.Change.Send[0].Content.Text, "Stopping. 2,499 waiting messages dropped, 2 questions withdrawn, 2 commands in the background ended."; got != want {
 		t.Errorf("answer %q, want %q", got, want)
 	}
 	if commands.ended != 0 {

@@ -163,9 +163,9 @@ func (d *Desk) answerText(q approval.Inquiry, a *tools.FormAnswer) string {
 	}
 	switch {
 	case a.Until != "":
-		parts = append(parts, a.Day+" – "+a.Until)
+		parts = append(parts, d.dayText(q, a.Day)+" – "+d.dayText(q, a.Until))
 	case a.Day != "":
-		parts = append(parts, dayText(a.Day))
+		parts = append(parts, d.dayText(q, a.Day))
 	}
 	if len(parts) == 0 {
 		return d.deps.Words.InquirySkipped(q.Language)
@@ -173,12 +173,18 @@ func (d *Desk) answerText(q approval.Inquiry, a *tools.FormAnswer) string {
 	return strings.Join(parts, ", ")
 }
 
-// dayText returns a day, or a day and a time of day, without the offset of the zone.
-func dayText(day string) string {
+// dayText returns a day, or a day and a time of day as it is in the zone of who was asked.
+func (d *Desk) dayText(q approval.Inquiry, day string) string {
+	words := d.deps.Words
+	words.Zone = d.zoneOf(q)
 	if at, err := time.Parse(time.RFC3339, day); err == nil {
-		return at.Format("2006-01-02 15:04")
+		return words.Moment(q.Language, at)
 	}
-	return day
+	at, err := time.ParseInLocation(time.DateOnly, day, words.Zone)
+	if err != nil {
+		return day
+	}
+	return words.Day(q.Language, at)
 }
 
 // Record implements approval.Inquiries.

@@ -69,7 +69,7 @@ func TestManage(t *testing.T) {
 		{"set 42 turns/day 1", "The limit of person 42 is 1 turn a day", true},
 		{"set chat usd/month 2.50", "The limit of chat 9 is $2.50 a month", true},
 		{"set -100 Tokens/Month off", "The limit of chat -100 is no limit (tokens) a month", true},
-		{"list", "Limits that were set in the chat:\n• chat -100: no limit (tokens) a month (Ann, 2026-03-04 23:59 UTC)\n• chat 9: $2.50 a month (Ann, 2026-03-04 23:59 UTC)\n• person 42: 1 turn a day", true},
+		{"list", "Limits that were set in the chat:\n• chat -100: no limit (tokens) a month (Ann, 4 Mar 2026, 23:59 UTC)\n• chat 9: $2.50 a month (Ann, 4 Mar 2026, 23:59 UTC)\n• person 42: 1 turn a day", true},
 	} {
 		if got := d.manage(g, private("9"), step.admin, step.args); !strings.HasPrefix(got, step.want) {
 			t.Errorf("%s: %q, want %q", step.args, got, step.want)

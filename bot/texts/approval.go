@@ -135,7 +135,7 @@ func (w Words) CardHint(language string, c Card) string {
 	b := w.in(language)
 	last := fmt.Sprintf(b.Card.Expires, w.clock(language, c.Expires), c.Short)
 	if c.Steps > 1 || c.USD > 0 {
-		last = fmt.Sprintf(b.Card.SoFar, b.Card.Steps.say(c.Steps), Money(c.USD)) + " · " + last
+		last = fmt.Sprintf(b.Card.SoFar, b.Card.Steps.say(c.Steps), w.Money(language, c.USD)) + " · " + last
 	}
 	return last
 }

@@ -45,6 +45,8 @@ type book struct {
 	Schedule  scheduleBook
 	Hooks     hookBook
 	Clock     clockBook
+	Numbers   numberBook
+	Dates     dateBook
 	Privacy   privacyBook
 
 	Reason map[reason.Code]string // why calls are allowed, asked about or refused

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/text/language"
-
-	"github.com/zephbot/zephbot/tools/schedule/when"
 )
 
 // Clock is how a person reads times of day.
@@ -57,14 +55,7 @@ func readsTwelve(tag string, zone *time.Location) bool {
 		return false
 	}
 	base, _ := parsed.Base()
-	region, confidence := parsed.Region() // without one in the tag, the likely one of the language
-	name := region.String()
-	if confidence != language.Exact && slices.Contains(worldwide, base.String()) {
-		name = ""
-		if zone != nil {
-			name = when.Country(zone.String())
-		}
-	}
+	name := regionOf(parsed, zone)
 	locale := base.String() + "-" + name
 	if slices.Contains(twelveHours(), "-"+locale) {
 		return false
@@ -102,10 +93,4 @@ func (w Words) hour(lang string, at time.Time) string {
 func (w Words) clock(lang string, t time.Time) string {
 	at, mark := w.local(t)
 	return w.hour(lang, at) + mark
-}
-
-// moment says a date and a time of day, in the zone of the readers.
-func (w Words) moment(lang string, t time.Time) string {
-	at, _ := w.local(t)
-	return at.Format(time.DateOnly) + " " + w.clock(lang, t)
 }

@@ -61,10 +61,10 @@ func TestClock(t *testing.T) {
 	w := texts.Words{Zone: load("America/New_York")}
 	midnight := time.Date(2026, 11, 24, 5, 0, 0, 0, time.UTC)
 	for want, got := range map[string]string{
-		"12:00 AM":            w.UsedUp("en-US", texts.Usage{Scope: texts.User, Unit: texts.Turns, Window: texts.Day, Used: 1, Limit: 1, Fresh: midnight}),
-		"2026-11-24 12:00 PM": w.ScheduleTask("en-US", &texts.Task{Name: "tea", Next: midnight.Add(12 * time.Hour)}),
-		"11:59 AM":            w.Decided("en-US", bot.Approval{State: bot.Denied, Decided: midnight.Add(12*time.Hour - time.Second)}),
-		"2026-11-24 12:05 AM": w.Zoned("en-US", "America/New_York", midnight.Add(5*time.Minute).In(w.Zone), true, false),
+		"12:00 AM":               w.UsedUp("en-US", texts.Usage{Scope: texts.User, Unit: texts.Turns, Window: texts.Day, Used: 1, Limit: 1, Fresh: midnight}),
+		"Nov 24, 2026, 12:00 PM": w.ScheduleTask("en-US", &texts.Task{Name: "tea", Next: midnight.Add(12 * time.Hour)}),
+		"11:59 AM":               w.Decided("en-US", bot.Approval{State: bot.Denied, Decided: midnight.Add(12*time.Hour - time.Second)}),
+		"Nov 24, 2026, 12:05 AM": w.Zoned("en-US", "America/New_York", midnight.Add(5*time.Minute).In(w.Zone), true, false),
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q, want %s", got, want)

@@ -2,6 +2,7 @@ package texts
 
 import (
 	"fmt"
+	"io"
 	"slices"
 
 	"golang.org/x/text/feature/plural"
@@ -31,7 +32,23 @@ func (c count) say(n int) string { return c.with(n, n) }
 
 // with says the sentence with these values, in the form that fits n.
 func (c count) with(n int, values ...any) string {
+	for i, value := range values {
+		if n, ok := value.(int); ok && (n >= 1000 || n <= -1000) {
+			values[i] = grouped{n, c[languageOfForms]}
+		}
+	}
 	return fmt.Sprintf(c[formOf(c[languageOfForms], n)], values...)
+}
+
+// grouped is a large number in a sentence: with the marks of its language between the thousands.
+type grouped struct {
+	n        int
+	language string
+}
+
+// Format implements fmt.Formatter.
+func (g grouped) Format(f fmt.State, _ rune) {
+	_, _ = io.WriteString(f, Words{}.number(g.language, int64(g.n))) // fmt's own buffer
 }
 
 // formOf is the form for a number in a language.

@@ -2,10 +2,8 @@ package texts
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
-	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/turn"
 )
@@ -38,7 +36,7 @@ func (w Words) FileTrouble(language string, t turn.Trouble) string {
 	}
 	switch t.Problem {
 	case turn.FileTooLarge:
-		return fmt.Sprintf(b.Problems[t.Problem], which, prompt.Bytes(t.Size), megabytes(t.Limit))
+		return fmt.Sprintf(b.Problems[t.Problem], which, w.Bytes(language, t.Size), w.megabytes(language, t.Limit))
 	case turn.FileTooManyDots, turn.FileScanned:
 		return fmt.Sprintf(b.Problems[t.Problem], which, t.Size, t.Limit)
 	case turn.FileUnseen, turn.FileUnheard, turn.FileMuted:
@@ -49,7 +47,10 @@ func (w Words) FileTrouble(language string, t turn.Trouble) string {
 }
 
 // megabytes says a limit as its source does: 20 MB are 20 · 2²⁰ bytes.
-func megabytes(n int64) string { return strconv.FormatInt(n>>20, 10) + " MB" }
+func (w Words) megabytes(language string, n int64) string {
+	units := strings.Fields(w.in(language).Numbers.Units)
+	return w.number(language, n>>20) + " " + units[len(units)-1]
+}
 
 // Heard quotes what was written down of a recording.
 func (w Words) Heard(language, text string) string {

@@ -179,9 +179,9 @@ func (w Words) Rules(language string, page []StoredRule, from, all int, note str
 		if r.Chat != "" {
 			where = fmt.Sprintf(b.RuleChat, r.Chat)
 		}
-		line := where + " · " + fmt.Sprintf(b.RuleBy, named(r.By), w.moment(language, r.At))
+		line := where + " · " + fmt.Sprintf(b.RuleBy, named(r.By), w.Moment(language, r.At))
 		if !r.Until.IsZero() {
-			line += " · " + fmt.Sprintf(b.RuleUntil, w.day(r.Until))
+			line += " · " + fmt.Sprintf(b.RuleUntil, w.Day(language, r.Until))
 		}
 		lines = append(lines, line)
 		switch {
@@ -233,27 +233,21 @@ func (w Words) Revoked(language string, r StoredRule) string {
 	return fmt.Sprintf(w.in(language).Grants.Revoked, render.Cut(rule, ruleLength))
 }
 
-// day is a day as people of a place read it.
-func (w Words) day(t time.Time) string {
-	at, _ := w.local(t)
-	return at.Format(time.DateOnly)
-}
-
 // RuleEnds says when a rule that is stored now ends.
 func (w Words) RuleEnds(language string, end time.Time) string {
-	return fmt.Sprintf(w.in(language).Grants.RuleEnds, w.day(end))
+	return fmt.Sprintf(w.in(language).Grants.RuleEnds, w.Day(language, end))
 }
 
 // RuleEndsSoon tells a chat that one of its rules ends.
 func (w Words) RuleEndsSoon(language string, r StoredRule) string {
 	rule, _ := w.Rule(language, &r.Grant, r.Root, func(s string) string { return w.shown(language, s) })
-	return fmt.Sprintf(w.in(language).Grants.RuleEndsSoon, w.day(r.Until)) + "\n" + render.Cut(rule, ruleLength)
+	return fmt.Sprintf(w.in(language).Grants.RuleEndsSoon, w.Day(language, r.Until)) + "\n" + render.Cut(rule, ruleLength)
 }
 
 // RuleKept says until when a rule was kept.
 func (w Words) RuleKept(language string, r StoredRule) string {
 	rule, _ := w.Rule(language, &r.Grant, r.Root, func(s string) string { return w.shown(language, s) })
-	return fmt.Sprintf(w.in(language).Grants.RuleKept, w.day(r.Until), render.Cut(rule, ruleLength))
+	return fmt.Sprintf(w.in(language).Grants.RuleKept, w.Day(language, r.Until), render.Cut(rule, ruleLength))
 }
 
 // KeepRuleButton is the label of the button that keeps rule number n longer.

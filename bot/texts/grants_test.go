@@ -64,7 +64,7 @@ func TestGrantSentences(t *testing.T) {
 	}
 	text := strings.Join(grants("en")["Rules"], "\n---\n")
 	for _, want := range []string{
-		"6. bash: git push *\nOnly in sub.\nOnly as long as this does not change: x.sh.\nthis chat · by Ann, 2026-03-04 14:22 UTC", "7. write: src/*.go\nchat -5 · by Ann",
+		"6. bash: git push *\nOnly in sub.\nOnly as long as this does not change: x.sh.\nthis chat · by Ann, 4 Mar 2026, 14:22 UTC", "7. write: src/*.go\nchat -5 · by Ann",
 		"8. srv:read: every call, in one conversation", "⚠ no longer valid: the server was removed or has changed", "⚠ no longer valid: stored by an older version",
 		"6 to 9 of 12", "note\nNo rule is stored.",
 	} {

@@ -43,7 +43,7 @@ func (w Words) terms(language string, i *Invitation) string {
 	if i.Group {
 		parts = append(parts, b.People.Invitations.Group)
 	}
-	parts = append(parts, b.People.Invitations.Uses.say(i.Left), fmt.Sprintf(b.People.Invitations.Until, w.moment(language, i.Expires)))
+	parts = append(parts, b.People.Invitations.Uses.say(i.Left), fmt.Sprintf(b.People.Invitations.Until, w.Moment(language, i.Expires)))
 	if i.Quota != "" {
 		parts = append(parts, fmt.Sprintf(b.People.Invitations.Limit, i.Quota, i.Limit))
 	}

@@ -80,8 +80,7 @@ func (w Words) Memories(language string, list Memories) string {
 	}
 	for i := range list.Page {
 		m := &list.Page[i]
-		at, _ := w.local(m.At)
-		day := at.Format(time.DateOnly)
+		day := w.Day(language, m.At)
 		from := fmt.Sprintf(b.FromSomebody, day)
 		if name := named(m.Name); name != "" {
 			from = fmt.Sprintf(b.From, name, day)

@@ -37,7 +37,7 @@ func TestMemories(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	list := texts.Memories{From: 6, All: 9, Page: []texts.Memory{{N: 6, Key: "tea", Text: "green", Name: "Ann", At: at}, {N: 7, Text: "black", At: at}}}
-	want := "What I remember for you, newest first:\n6. tea: green (Ann, 2026-03-04)\n7. black (2026-03-04)\n6 to 7 of 9."
+	want := "What I remember for you, newest first:\n6. tea: green (Ann, 4 Mar 2026)\n7. black (4 Mar 2026)\n6 to 7 of 9."
 	if diff := cmp.Diff(want, w.Memories("en", list)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -105,9 +105,9 @@ func (w Words) admittedBy(language string, p *Person) string {
 	case p.At.IsZero():
 		return ""
 	case p.ByCode:
-		return ", " + fmt.Sprintf(b.ByCode, w.moment(language, p.At))
+		return ", " + fmt.Sprintf(b.ByCode, w.Moment(language, p.At))
 	default:
-		return ", " + fmt.Sprintf(b.AdmittedBy, named(p.By), w.moment(language, p.At))
+		return ", " + fmt.Sprintf(b.AdmittedBy, named(p.By), w.Moment(language, p.At))
 	}
 }
 

@@ -3,7 +3,6 @@ package texts
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -90,10 +89,11 @@ type quotaManage struct {
 }
 
 // amount says how much of a unit.
-func (b *book) amount(n int64, unit string) string {
+func (w Words) amount(language string, n int64, unit string) string {
+	b := w.in(language)
 	switch unit {
 	case USD:
-		return Money(float64(n) / 1e6)
+		return w.Money(language, float64(n)/1e6)
 	case Tokens:
 		return b.Quota.Tokens.say(clip(n))
 	default:
@@ -104,11 +104,12 @@ func (b *book) amount(n int64, unit string) string {
 func clip(n int64) int { return int(min(n, math.MaxInt32)) }
 
 // amounts says how much of how much.
-func (b *book) amounts(pattern string, u Usage) string {
+func (w Words) amounts(language, pattern string, u Usage) string {
+	used := w.number(language, u.Used)
 	if u.Unit == USD {
-		return fmt.Sprintf(pattern, Money(float64(u.Used)/1e6), Money(float64(u.Limit)/1e6))
+		used = w.amount(language, u.Used, u.Unit)
 	}
-	return fmt.Sprintf(pattern, strconv.FormatInt(u.Used, 10), b.amount(u.Limit, u.Unit))
+	return fmt.Sprintf(pattern, used, w.amount(language, u.Limit, u.Unit))
 }
 
 // starts says when the next window begins.
@@ -116,9 +117,9 @@ func (w Words) starts(language string, u Usage) string {
 	b := w.in(language)
 	if u.Window == Month {
 		at, _ := w.local(u.Fresh)
-		when := at.Format(time.DateOnly)
+		when := w.date(language, at)
 		if at.Hour() != 0 || at.Minute() != 0 { // midnight in the zone of the bot is another time for this reader
-			when = w.moment(language, u.Fresh)
+			when = w.Moment(language, u.Fresh)
 		}
 		return fmt.Sprintf(b.Quota.At[Month], when)
 	}
@@ -132,7 +133,7 @@ func (w Words) UsedUp(language string, u Usage) string {
 	if u.Unit == USD {
 		n = 1 // an amount of money is one thing
 	}
-	return b.Quota.UsedUp[u.Scope].with(n, b.amount(u.Limit, u.Unit), b.Quota.LimitFor[u.Window], w.starts(language, u))
+	return b.Quota.UsedUp[u.Scope].with(n, w.amount(language, u.Limit, u.Unit), b.Quota.LimitFor[u.Window], w.starts(language, u))
 }
 
 // Near warns that a quota is nearly used up.
@@ -142,7 +143,7 @@ func (w Words) Near(language string, u Usage) string {
 	if u.Scope != User {
 		pattern = b.Quota.NearChat
 	}
-	return fmt.Sprintf(pattern, b.amounts(b.Quota.Pair, u), b.Quota.In[u.Window], w.starts(language, u))
+	return fmt.Sprintf(pattern, w.amounts(language, b.Quota.Pair, u), b.Quota.In[u.Window], w.starts(language, u))
 }
 
 // QuotaUnread answers /quota while the counters cannot be read.
@@ -166,10 +167,10 @@ func (w Words) Quota(language string, usage []Usage) string {
 			}
 			name := b.Quota.List.Names[u.Scope]
 			if u.Limit <= 0 {
-				lines = append(lines, fmt.Sprintf(b.Quota.List.None, name, b.amount(u.Used, u.Unit)))
+				lines = append(lines, fmt.Sprintf(b.Quota.List.None, name, w.amount(language, u.Used, u.Unit)))
 				continue
 			}
-			lines = append(lines, fmt.Sprintf(b.Quota.List.Bar, name, Bar(u.Used, u.Limit), b.amounts("%s / %s", u)))
+			lines = append(lines, fmt.Sprintf(b.Quota.List.Bar, name, Bar(u.Used, u.Limit), w.amounts(language, "%s / %s", u)))
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -201,10 +202,11 @@ func (w Words) Level(language string, scope Scope, id, name string) string {
 }
 
 // allowance says a limit and its window.
-func (b *book) allowance(s Setting) string {
+func (w Words) allowance(language string, s Setting) string {
+	b := w.in(language)
 	amount := b.Quota.Manage.NoLimit
 	if s.Limit > 0 {
-		amount = b.amount(s.Limit, s.Unit)
+		amount = w.amount(language, s.Limit, s.Unit)
 	} else if s.Unit != USD {
 		amount += " (" + s.Unit + ")"
 	} else {
@@ -216,7 +218,7 @@ func (b *book) allowance(s Setting) string {
 // QuotaSet says that a limit was set.
 func (w Words) QuotaSet(language string, s Setting) string {
 	b := w.in(language)
-	return fmt.Sprintf(b.Quota.Manage.Set, s.Level, b.allowance(s))
+	return fmt.Sprintf(b.Quota.Manage.Set, s.Level, w.allowance(language, s))
 }
 
 // QuotaUnset says that a limit is the configured one again.
@@ -236,7 +238,7 @@ func (w Words) QuotaSettings(language string, list []Setting) string {
 	lines := []string{b.Quota.Manage.Settings}
 	for _, s := range list {
 		lines = append(lines, fmt.Sprintf(
-			b.Quota.Manage.Setting, s.Level, b.allowance(s), visible.Name(s.By), w.moment(language, s.At),
+			b.Quota.Manage.Setting, s.Level, w.allowance(language, s), visible.Name(s.By), w.Moment(language, s.At),
 		))
 	}
 	return strings.Join(lines, "\n")

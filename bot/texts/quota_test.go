@@ -47,29 +47,29 @@ func TestQuotaSentences(t *testing.T) {
 		},
 		{
 			w.UsedUp("en", use(texts.Chat, texts.USD, texts.Month, 20, 2_500_000)),
-			"The $2.50 of this chat for this month is used up. It starts afresh on 2026-04-01. /quota shows the details; an admin can raise them.",
+			"The $2.50 of this chat for this month is used up. It starts afresh on 1 Apr 2026. /quota shows the details; an admin can raise them.",
 		},
 		{w.UsedUp("de", use(texts.Bot, texts.Tokens, texts.Day, 1, 1)), "Meine 1 Token für heute ist verbraucht. Um 14:22 UTC beginnt es neu."},
 		{
 			w.UsedUp("es", use(texts.Chat, texts.USD, texts.Month, 20, 2_500_000)),
-			"El límite de este chat de este mes está agotado: $2.50. Empieza de nuevo el 2026-04-01. /quota muestra los detalles; un administrador puede subirlo.",
+			"El límite de este chat de este mes está agotado: 2,50\u00a0$. Empieza de nuevo el 1 abr 2026. /quota muestra los detalles; un administrador puede subirlo.",
 		},
 		{w.UsedUp("ru", use(texts.Bot, texts.Turns, texts.Day, 3, 3)), "Мой лимит на сегодня исчерпан: 3 запроса. Счёт начнётся заново в 14:22 UTC."},
-		{w.Near("ru", use(texts.User, texts.Turns, texts.Month, 18, 25)), "Вы израсходовали в этом месяце 18 / 25 запросов; счёт начнётся заново с даты 2026-04-01."},
+		{w.Near("ru", use(texts.User, texts.Turns, texts.Month, 18, 25)), "Вы израсходовали в этом месяце 18 / 25 запросов; счёт начнётся заново с 1 апр. 2026."},
 		{w.Quota("ru", []texts.Usage{use(texts.User, texts.Turns, texts.Day, 1, 21)}), "Сегодня (счёт начнётся заново в 14:22 UTC)\nВы ▓░░░░░░░░░ 1 / 21 запрос"},
 		{w.Near("en", use(texts.User, texts.USD, texts.Day, 310_000, 1_000_000)), "You have used $0.31 of $1.00 today; it starts afresh at 14:22 UTC."},
-		{w.Near("de", use(texts.User, texts.Turns, texts.Month, 18, 20)), "Du hast diesen Monat 18 von 20 Anfragen verbraucht. Am 2026-04-01 beginnt es neu."},
+		{w.Near("de", use(texts.User, texts.Turns, texts.Month, 18, 20)), "Du hast diesen Monat 18 von 20 Anfragen verbraucht. Am 1. Apr. 2026 beginnt es neu."},
 		{
 			w.Quota("en", []texts.Usage{
 				use(texts.User, texts.Turns, texts.Day, 18, 20), use(texts.Bot, texts.Turns, texts.Day, 3, 0), use(texts.User, texts.USD, texts.Day, 310_000, 1_000_000),
 				use(texts.Chat, texts.USD, texts.Month, 4_100_000, 20_000_000),
 			}),
 			"Today (starts afresh at 14:22 UTC)\nYou ▓▓▓▓▓▓▓▓▓░ 18 / 20 turns\nThe bot: 3 turns, no limit\nYou ▓▓▓▓░░░░░░ $0.31 / $1.00\n" +
-				"This month (starts afresh on 2026-04-01)\nThis chat ▓▓▓░░░░░░░ $4.10 / $20",
+				"This month (starts afresh on 1 Apr 2026)\nThis chat ▓▓▓░░░░░░░ $4.10 / $20",
 		},
 		{
 			w.QuotaSettings("en", []texts.Setting{{Level: w.Level("en", texts.User, "42", ""), Unit: texts.USD, Window: texts.Day, Limit: 2_500_000, By: "Ben", At: at}}),
-			"Limits that were set in the chat:\n• person 42: $2.50 a day (Ben, 2026-03-04 14:22 UTC)",
+			"Limits that were set in the chat:\n• person 42: $2.50 a day (Ben, 4 Mar 2026, 14:22 UTC)",
 		},
 	} {
 		if tt.got != tt.want {

@@ -129,15 +129,15 @@ func (w Words) Receipt(language string, r *Receipt, details bool) string {
 		took = append(took, fmt.Sprintf(b.Waited, w.Duration(language, r.Waited)))
 	}
 	if r.USD > 0 {
-		took = append(took, Money(r.USD))
+		took = append(took, w.Money(language, r.USD))
 	}
 	lines = append(lines, capital(strings.Join(took, " · ")))
 	if !details {
 		return strings.Join(lines, "\n")
 	}
 	add(b.Tools, b.ran(r.Tools))
-	lines = append(lines, b.Models.say(r.Models)+" · "+fmt.Sprintf(b.Tokens, r.Input, r.Output))
-	lines = append(lines, b.agents(r.Agents)...)
+	lines = append(lines, b.Models.say(r.Models)+" · "+w.tokens(language, r.Input, r.Output))
+	lines = append(lines, w.agents(language, r.Agents)...)
 	if r.Audit != "" {
 		hash := r.Audit[:min(len(r.Audit), auditLength)]
 		lines = append(lines, fmt.Sprintf(b.Audit, b.Lines.say(r.Lines), hash))
@@ -145,14 +145,22 @@ func (w Words) Receipt(language string, r *Receipt, details bool) string {
 	return strings.Join(lines, "\n")
 }
 
+// tokens says how much a model has read and written.
+func (w Words) tokens(language string, input, output int) string {
+	return fmt.Sprintf(
+		w.in(language).Receipts.Tokens, w.number(language, int64(input)), w.number(language, int64(output)),
+	)
+}
+
 // agents returns a line for each sub-agent.
-func (b *receiptBook) agents(list []ReceiptAgent) []string {
+func (w Words) agents(language string, list []ReceiptAgent) []string {
+	b := &w.in(language).Receipts
 	var lines []string
 	for i := range list {
 		a := &list[i]
-		parts := []string{b.Models.say(a.Models), fmt.Sprintf(b.Tokens, a.Input, a.Output)}
+		parts := []string{b.Models.say(a.Models), w.tokens(language, a.Input, a.Output)}
 		if a.USD > 0 {
-			parts = append(parts, Money(a.USD))
+			parts = append(parts, w.Money(language, a.USD))
 		}
 		if ran := b.ran(a.Tools); len(ran) > 0 {
 			parts = append(parts, strings.Join(ran, ", "))

@@ -70,7 +70,7 @@ func (w Words) Zoned(language, zone string, now time.Time, own, chosen bool) str
 	case own:
 		form = b.Now
 	}
-	return fmt.Sprintf(form, zoneName(zone, now), now.Format(time.DateOnly)+" "+w.hour(language, now)) + "\n" + b.Foot
+	return fmt.Sprintf(form, zoneName(zone, now), w.dateTime(language, now)) + "\n" + b.Foot
 }
 
 // zoneName is the name of a zone at a time. "Local", as an operator may write it, is none.
@@ -171,7 +171,7 @@ func (w Words) taskState(language string, t *Task) string {
 	case t.Next.IsZero():
 		return b.States.Running
 	default:
-		return fmt.Sprintf(b.States.Next, w.moment(language, t.Next))
+		return fmt.Sprintf(b.States.Next, w.Moment(language, t.Next))
 	}
 }
 
@@ -239,7 +239,7 @@ func (w Words) Scheduled(language, name string, due time.Time) string {
 	b := &w.in(language).Schedule
 	text := fmt.Sprintf(b.Runs.Heading, nameOfTask(name))
 	if !due.IsZero() {
-		text += " " + fmt.Sprintf(b.Runs.Late, w.moment(language, due))
+		text += " " + fmt.Sprintf(b.Runs.Late, w.Moment(language, due))
 	}
 	return text
 }
@@ -253,7 +253,7 @@ func (w Words) Reminder(language, name string, due time.Time) (head, tail, shown
 		head = fmt.Sprintf(b.Runs.RemindName, shown, "")
 	}
 	if !due.IsZero() {
-		tail = " " + fmt.Sprintf(b.Runs.Late, w.moment(language, due))
+		tail = " " + fmt.Sprintf(b.Runs.Late, w.Moment(language, due))
 	}
 	return head, tail, shown
 }

@@ -57,12 +57,12 @@ func TestAt(t *testing.T) {
 		return nil
 	}}
 	month := texts.Usage{Scope: texts.User, Unit: texts.Turns, Window: texts.Month, Used: 1, Limit: 1, Fresh: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)}
-	for chat, want := range map[string]string{"42": "2026-12-01 09:00", "-1": "2026-12-01"} {
+	for chat, want := range map[string]string{"42": "1 Dec 2026, 09:00", "-1": "1 Dec 2026"} {
 		if got := words.At(bot.Place{Chat: chat}).UsedUp("en", month); !strings.Contains(got, want) || chat == "-1" && strings.Contains(got, ":00") {
 			t.Errorf("in %s: %s", chat, got)
 		}
 	}
-	if got := (texts.Words{}).At(bot.Place{}).UsedUp("en", month); !strings.Contains(got, "2026-12-01") {
+	if got := (texts.Words{}).At(bot.Place{}).UsedUp("en", month); !strings.Contains(got, "1 Dec 2026") {
 		t.Error(got)
 	}
 }

@@ -59,8 +59,7 @@ func (w Words) SearchWho(language string, at time.Time, speaker string, answer b
 	case who == "":
 		who = b.Somebody
 	}
-	local, mark := w.local(at)
-	return local.Format("2006-01-02 15:04") + mark + ", " + who
+	return w.Moment(language, at) + ", " + who
 }
 
 // SearchHelp says how to search.

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot/render"
 )
 
@@ -125,7 +124,7 @@ func (w Words) skillState(language string, s *Skill) string {
 	b := w.in(language).Skills
 	text := b.States[s.State]
 	if s.By != "" {
-		text += ", " + fmt.Sprintf(b.By, named(s.By), w.moment(language, s.At))
+		text += ", " + fmt.Sprintf(b.By, named(s.By), w.Moment(language, s.At))
 	}
 	return text
 }
@@ -136,13 +135,13 @@ func (w Words) SkillDetails(language string, s *Skill) string {
 	b := w.in(language).Skills
 	lines := []string{s.Name + " – " + w.skillState(language, s)}
 	lines = append(lines, w.skillFindings(language, s.Findings)...)
-	lines = append(lines, fmt.Sprintf(b.Details.Size, b.Details.Files.say(len(s.Files)), prompt.Bytes(s.Size)))
+	lines = append(lines, fmt.Sprintf(b.Details.Size, b.Details.Files.say(len(s.Files)), w.Bytes(language, s.Size)))
 	for i, f := range s.Files {
 		if i == skillFiles {
 			lines = append(lines, fmt.Sprintf(b.Rest, len(s.Files)-skillFiles))
 			break
 		}
-		line := "• " + render.Cut(w.shown(language, f.Path), skillPath) + " – " + prompt.Bytes(f.Size)
+		line := "• " + render.Cut(w.shown(language, f.Path), skillPath) + " – " + w.Bytes(language, f.Size)
 		if f.Program {
 			line += ", " + b.Details.Program
 		}

@@ -136,7 +136,8 @@ func (w Words) details(b *book, language string, d *Details) []string {
 	}
 	if f := d.Filters; f.In > 0 {
 		lines = append(lines, fmt.Sprintf(
-			b.Status.Filters, 100*float64(f.In-f.Out)/float64(f.In), f.In, f.Full, f.Partial, f.Fallback,
+			b.Status.Filters, w.decimal(language, 100*float64(f.In-f.Out)/float64(f.In), 1),
+			w.number(language, int64(f.In)), f.Full, f.Partial, f.Fallback,
 		))
 	}
 	return append(lines, fmt.Sprintf(b.Status.Version, visible.Name(d.Version), w.Duration(language, d.Up)))

@@ -49,7 +49,7 @@ func (w Words) Consumption(language, model string, tokens, room int, usd float64
 		parts = append(parts, fmt.Sprintf(w.in(language).Terminal.Context, share, inThousands(room)))
 	}
 	if usd > 0 {
-		parts = append(parts, Money(usd))
+		parts = append(parts, w.Money(language, usd))
 	}
 	return strings.Join(parts, " · ")
 }

@@ -4,14 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/visible"
@@ -282,12 +279,12 @@ func (w Words) NotKept(language, tool, name string) string {
 // Beginning says at the head of a long answer that only its beginning follows, and a file with all of it, of so many
 // bytes.
 func (w Words) Beginning(language string, size int64) string {
-	return fmt.Sprintf(w.in(language).Notices.Beginning, Bytes(size))
+	return fmt.Sprintf(w.in(language).Notices.Beginning, w.Bytes(language, size))
 }
 
 // WholeAnswer is the caption of the file with a long answer, of so many bytes.
 func (w Words) WholeAnswer(language string, size int64) string {
-	return fmt.Sprintf(w.in(language).Notices.WholeAnswer, Bytes(size))
+	return fmt.Sprintf(w.in(language).Notices.WholeAnswer, w.Bytes(language, size))
 }
 
 // NoRest replaces that file in a chat that takes none.
@@ -295,9 +292,6 @@ func (w Words) NoRest(language string) string { return w.in(language).Notices.No
 
 // Unsendable replaces what Telegram refuses in every form.
 func (w Words) Unsendable(language string) string { return w.in(language).Notices.Unsendable }
-
-// Bytes says a size for people.
-func Bytes(n int64) string { return prompt.Bytes(n) }
 
 // Thinking is the progress line before the first tool.
 func (w Words) Thinking(language string) string { return w.in(language).Progress.Thinking }
@@ -342,22 +336,6 @@ func (w Words) Duration(language string, d time.Duration) string {
 		n, unit = int(d.Minutes()), b.Progress.Minutes
 	}
 	return unit.say(n)
-}
-
-// Money says an amount with two significant digits; what is smaller than a hundredth of a cent is said to be that.
-func Money(usd float64) string {
-	switch {
-	case usd <= 0:
-		return "$0"
-	case usd < 0.0001:
-		return "<$0.0001"
-	case usd < 0.995:
-		return "$" + strconv.FormatFloat(usd, 'f', 1-int(math.Floor(math.Log10(usd))), 64)
-	case usd < 9.995:
-		return "$" + strconv.FormatFloat(usd, 'f', 2, 64)
-	default:
-		return "$" + strconv.FormatFloat(usd, 'f', 0, 64)
-	}
 }
 
 // Stranger tells somebody who is not on the list how to get there.

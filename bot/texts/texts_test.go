@@ -58,7 +58,7 @@ func everything(l string) map[string][]string {
 			ended(journal.ReasonOvertime, "", 0), ended(journal.ReasonOversize, "", 0),
 			ended(journal.ReasonEmpty, "", 0), ended(journal.ReasonRefusal, "", 0), ended(journal.ReasonGivenUp, "", 0), ended(journal.ReasonInternal, "", 0), ended("new reason", "", 0),
 		},
-		"Cut": {w.Cut(l)}, "OtherModel": {texts.Words{OtherModels: true}.OtherModel(l, journal.ReasonCredit)}, "Filtered": {w.Filtered(l)}, "Away": {w.Away(l, "7f3a")}, "Busy": {w.Busy(l, "7f3a")}, "Failing": {w.Failing(nil, time.Minute).Away(l, "7f3a")}, "Behind": {w.Behind(l)}, "Crowded": {w.Crowded(l, 12*time.Second), w.Crowded(l, 5*time.Minute)}, "Nothing": {w.Nothing(l)}, "Placeholder": {w.Placeholder(l)},
+		"Cut": {w.Cut(l)}, "OtherModel": {texts.Words{OtherModels: true}.OtherModel(l, journal.ReasonCredit)}, "Filtered": {w.Filtered(l)}, "Away": {w.Away(l, "7f3a")}, "Busy": {w.Busy(l, "7f3a")}, "Money": {w.Money(l, 0.12)}, "Bytes": {w.Bytes(l, 1234)}, "Day": {w.Day(l, at)}, "Moment": {w.Moment(l, at)}, "Failing": {w.Failing(nil, time.Minute).Away(l, "7f3a")}, "Behind": {w.Behind(l)}, "Crowded": {w.Crowded(l, 12*time.Second), w.Crowded(l, 5*time.Minute)}, "Nothing": {w.Nothing(l)}, "Placeholder": {w.Placeholder(l)},
 		"StopButton": {w.StopButton(l)}, "StopToast": {w.StopToast(l)}, "StopOver": {w.StopOver(l)}, "StopNotYours": {w.StopNotYours(l)},
 		"Broken": {w.Broken(l, "7f3a")}, "Resent": {w.Resent(l)}, "Thinking": {w.Thinking(l)},
 		"Silent": {w.Silent(l, 15*time.Second), w.Silent(l, time.Minute)},
@@ -362,14 +362,14 @@ func TestSentences(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	for usd, want := range map[float64]string{
-		0: "$0", -1: "$0", 0.00001: "<$0.0001", 0.00034: "$0.00034", 0.0034: "$0.0034", 0.012: "$0.012", 0.31: "$0.31", 0.5: "$0.50", 0.996: "$1.00", 4.1: "$4.10", 9.999: "$10", 12.3: "$12", 1234: "$1234",
+		0: "$0", -1: "$0", 0.00001: "<$0.0001", 0.00034: "$0.00034", 0.0034: "$0.0034", 0.012: "$0.012", 0.31: "$0.31", 0.5: "$0.50", 0.996: "$1.00", 4.1: "$4.10", 9.999: "$10", 12.3: "$12", 1234: "$1,234",
 	} {
-		if got := texts.Money(usd); got != want {
+		if got := w.Money("en", usd); got != want {
 			t.Errorf("Money(%v) = %s, want %s", usd, got, want)
 		}
 	}
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 999_949: "999.9 kB", 999_999: "1.0 MB", 20_000_000: "20.0 MB"} {
-		if got := texts.Bytes(n); got != want {
+		if got := w.Bytes("en", n); got != want {
 			t.Errorf("Bytes(%d) = %s, want %s", n, got, want)
 		}
 	}
