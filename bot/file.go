@@ -20,6 +20,9 @@ type File struct {
 	Data []byte `json:"data,omitempty"`
 	// Document: it is sent as a document, also if it is a picture or a sound.
 	Document bool `json:"document,omitempty"`
+	// Voice: it is a voice message, which lasts so many Seconds; 0 = unknown.
+	Voice   bool `json:"voice,omitempty"`
+	Seconds int  `json:"seconds,omitempty"`
 }
 
 // Limits of an album: how many files it has, and how many bytes all of them have, since they are one request (Bot API
@@ -62,6 +65,7 @@ const (
 	Plain   Media = iota
 	Picture       // JPEG, PNG or WebP
 	Sound         // MP3 or M4A
+	Speech        // a voice message: Opus in Ogg, MP3 or M4A
 )
 
 // Media returns what the file is, by its media type.
@@ -70,6 +74,8 @@ func (f *File) Media() Media {
 	switch kind = strings.ToLower(strings.TrimSpace(kind)); {
 	case f.Document:
 		return Plain
+	case f.Voice:
+		return Speech
 	case kind == "image/jpeg", kind == "image/png", kind == "image/webp":
 		return Picture
 	case kind == "audio/mpeg", kind == "audio/mp3", kind == "audio/mp4", kind == "audio/m4a", kind == "audio/x-m4a":

@@ -1,6 +1,6 @@
-// Package spend makes each call of a model pass a budget: that of the one it is made for, embeddings and transcriptions
-// too. Features other than the turn itself (the judge, summaries, corrections, the choice of tools, servers that ask
-// the model) get a Model, an Embedder or a Transcriber of this package and never the provider below it, so none can
+// Package spend makes each call of a model pass a budget: that of the one it is made for, embeddings, transcriptions
+// and speech too. Features other than the turn itself (the judge, summaries, corrections, the choice of tools, servers that ask
+// the model) get a Model, an Embedder, a Transcriber or a Voice of this package and never the provider below it, so none can
 // forget to pay. The payer comes with the context. A call that nobody pays for is refused.
 package spend
 
@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"time"
+	"unicode/utf8"
 
 	"github.com/rs/zerolog"
 
@@ -113,7 +114,9 @@ type Embedder struct {
 
 // Cost is what something costs that is not paid by a model's input and output.
 type Cost struct {
-	USD float64 // of a million tokens of texts that are embedded, or of a minute of a recording; 0 = nothing
+	// USD of a million tokens of texts that are embedded, a minute of a recording, or a million characters that are
+	// spoken; 0 = nothing.
+	USD float64
 	// Unpriced names the model if nobody knows its price, which is not 0 then; "" = it is known.
 	Unpriced string
 }
@@ -179,6 +182,50 @@ type Transcriber struct {
 // NewTranscriber returns a transcriber at a price of a minute. observe is told what each call has cost; may be nil.
 func NewTranscriber(listener Listener, cost Cost, observe func(usd float64)) *Transcriber {
 	return &Transcriber{listener: listener, cost: cost, observe: observe}
+}
+
+// Speaker is a provider that speaks. It returns what that cost, also with an error.
+type Speaker interface {
+	Speak(ctx context.Context, text string) (sound llm.Sound, usd float64, err error)
+}
+
+// Voice speaks texts, which is paid for.
+type Voice struct {
+	speaker Speaker
+	cost    Cost
+	observe func(usd float64)
+}
+
+// NewVoice returns a voice at a price of a million characters. observe is told what each call has cost; may be nil.
+func NewVoice(speaker Speaker, cost Cost, observe func(usd float64)) *Voice {
+	return &Voice{speaker: speaker, cost: cost, observe: observe}
+}
+
+// Price is the most that speaking a text costs, in USD.
+func (v *Voice) Price(text string) float64 {
+	return float64(utf8.RuneCountInString(text)) / 1e6 * v.cost.USD
+}
+
+// Speak has a text spoken. A call of which nobody knows how it has ended has cost what was set aside.
+func (v *Voice) Speak(ctx context.Context, text string) (llm.Sound, float64, error) {
+	if v.cost.isFree() {
+		sound, _, err := v.speaker.Speak(ctx, text)
+		return sound, 0, err //nolint:wrapcheck // the provider's own error
+	}
+	most := v.Price(text)
+	h, err := holdAmount(ctx, "speak", cost.Amount{USD: most, Unpriced: v.cost.Unpriced})
+	if err != nil {
+		return llm.Sound{}, 0, err
+	}
+	sound, usd, err := v.speaker.Speak(ctx, text)
+	if llm.MayHaveCost(err) {
+		usd = most
+	}
+	h.settleHold(ctx, cost.Amount{USD: usd})
+	if v.observe != nil && usd > 0 {
+		v.observe(usd)
+	}
+	return sound, usd, err //nolint:wrapcheck // the provider's own error
 }
 
 // slowest is the fewest bytes of a recording a second that are expected, if nobody says how long it lasts: speech in

@@ -30,11 +30,20 @@ type Background interface {
 	End(session bot.SessionKey)
 }
 
+// Speech are the answers of a session that are being spoken.
+type Speech interface {
+	// Stopping returns how many there are, and the facts that end them in whichever process.
+	Stopping(ctx context.Context, session bot.SessionKey) (n int, ends []bot.Fact, err error)
+	// Stopped ends those of this process, once the facts are stored.
+	Stopped(session bot.SessionKey)
+}
+
 // Conversation is what people do with a conversation: they stop what runs in it, and begin it
 // again. Safe for concurrent use.
 type Conversation struct {
 	Store  Store
 	Behind Background // nil = nothing runs in the background
+	Speech Speech     // nil = nothing is spoken
 	Words  texts.Words
 	Now    func() time.Time
 }
@@ -103,10 +112,22 @@ func (c *Conversation) answerStop(ctx context.Context, call *turn.Call) (turn.Ef
 			return turn.Effect{}, err
 		}
 		stopped.Commands, e.Change.Facts = here+len(elsewhere), elsewhere
-		e.Then = func(context.Context, *bot.Applied) (turn.Effect, error) {
-			c.Behind.End(call.Session)
-			return turn.Effect{}, nil
+	}
+	if c.Speech != nil {
+		n, ends, err := c.Speech.Stopping(ctx, call.Session)
+		if err != nil {
+			return turn.Effect{}, err
 		}
+		stopped.Speech, e.Change.Facts = n, append(e.Change.Facts, ends...)
+	}
+	e.Then = func(context.Context, *bot.Applied) (turn.Effect, error) {
+		if c.Behind != nil {
+			c.Behind.End(call.Session)
+		}
+		if c.Speech != nil {
+			c.Speech.Stopped(call.Session)
+		}
+		return turn.Effect{}, nil
 	}
 	if !stopped.Running || stopped.Any() {
 		e.Change.Send = call.ReplyText(c.Words.Stopping(call.Message.Language, stopped)).Change.Send

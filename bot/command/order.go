@@ -7,7 +7,7 @@ import (
 
 // byUse are the commands by how much people use them, which is how /help and the menus list them.
 var byUse = []string{
-	"new", "stop", "schedule", "memory", "model", "settings", "quota", "search", "recap", "btw", "retry", "undo", "status", "tools", "why", "approve", "deny",
+	"new", "stop", "schedule", "memory", "model", "settings", "quota", "search", "recap", "btw", "speak", "retry", "undo", "status", "tools", "why", "approve", "deny",
 	"skills", "timezone", "clear", "export", "forget", "help", "invite", "people", "admit", "remove", "mcp", "policy", "admin",
 }
 

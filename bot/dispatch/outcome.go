@@ -33,6 +33,7 @@ func (w *work) commitOutcome(ctx context.Context, out agent.Outcome) error {
 		if try > 0 && !pause(ctx, time.Duration(try)*commitPause) {
 			return failed
 		}
+		w.beside = func() {}
 		change, err := w.outcomeChange(ctx, out)
 		if err == nil {
 			w.noteShortened(change, out)
@@ -43,6 +44,7 @@ func (w *work) commitOutcome(ctx context.Context, out agent.Outcome) error {
 		case err == nil:
 			w.keep(out)
 			w.d.runEnded(w.arrival)
+			w.beside()
 			w.observeEnd(change, out)
 			return nil
 		case isTaken(err) && failed != nil: // it was stored, and the reply was lost
@@ -205,8 +207,23 @@ func (w *work) answered(ctx context.Context, change *bot.Change, out agent.Outco
 	if err := w.addFollowing(ctx, change, out); err != nil {
 		return err
 	}
+	w.addBeside(change, out)
 	w.finishTurn(change, out.Entries)
 	return w.withdrawQuestions(ctx, change)
+}
+
+// addBeside adds what is done beside the answer, where there are buttons below it.
+func (w *work) addBeside(change *bot.Change, out agent.Outcome) {
+	if w.d.parts.Beside == nil || w.quiet() {
+		return
+	}
+	answer := w.answer(out)
+	answer.Text = out.Text
+	beside := w.d.parts.Beside(answer)
+	change.Facts = append(change.Facts, beside.Facts...)
+	if beside.Then != nil {
+		w.beside = beside.Then
+	}
 }
 
 // addButtons puts the buttons below the last content. Where the bot is a guest, or answers in somebody's name, there
@@ -239,7 +256,7 @@ func (w *work) addFollowing(ctx context.Context, change *bot.Change, out agent.O
 func (w *work) answer(out agent.Outcome) turn.Answer {
 	return turn.Answer{
 		Language: w.msg.Language, Place: w.msg.Place, Caller: w.turn.Origin.Caller, Session: w.lane.Session,
-		Turn: w.turn.ID, Stats: out.Stats, Entries: out.Entries,
+		Turn: w.turn.ID, Stats: out.Stats, Entries: out.Entries, Message: w.msg,
 	}
 }
 

@@ -78,6 +78,8 @@ type Buttons struct {
 	Below func(answer turn.Answer) [][]bot.Button
 	// After gives the messages that follow such an answer; nil = none do.
 	After func(ctx context.Context, answer turn.Answer) ([]bot.Content, error)
+	// Beside gives what is done beside an answer that a model has given; nil = nothing is.
+	Beside func(answer turn.Answer) turn.Beside
 	// Stop gives the buttons below an answer that is being written; nil = none.
 	Stop func(language, turn string) [][]bot.Button
 }

@@ -224,6 +224,8 @@ type work struct {
 
 	live   int64 // outbox row of the placeholder; used by the goroutine that shows the turn, then by the worker
 	unsure bool  // the store may have a placeholder that is not known here
+
+	beside func() // what follows beside the answer once it is stored
 }
 
 func (w *work) row(purpose bot.Purpose, content bot.Content, key string) bot.Row {

@@ -59,6 +59,8 @@ type Feature struct {
 	Below func(answer turn.Answer) []bot.Button
 	// After returns the feature's messages that follow an answer; none = nothing follows it.
 	After func(ctx context.Context, answer turn.Answer) ([]bot.Content, error)
+	// Beside returns what the feature does beside an answer that a model has given. It must not block.
+	Beside func(answer turn.Answer) turn.Beside
 	// Run works until ctx ends, while the service runs.
 	Run func(ctx context.Context) error
 	// Follow reads what other processes have stored. It is called about once a second where processes share a store.
@@ -111,6 +113,27 @@ func (l List) After(ctx context.Context, answer turn.Answer) ([]bot.Content, err
 		all = append(all, contents...)
 	}
 	return all, nil
+}
+
+// Beside returns what all features do beside an answer.
+func (l List) Beside(answer turn.Answer) turn.Beside {
+	var facts []bot.Fact
+	var follow []func()
+	for i := range l {
+		if l[i].Off || l[i].Beside == nil {
+			continue
+		}
+		one := l[i].Beside(answer)
+		facts = append(facts, one.Facts...)
+		if one.Then != nil {
+			follow = append(follow, one.Then)
+		}
+	}
+	return turn.Beside{Facts: facts, Then: func() {
+		for _, then := range follow {
+			then()
+		}
+	}}
 }
 
 // Runs returns what works while the service runs, by the name of the feature.

@@ -8,7 +8,7 @@ func Buckets() []bot.BucketRule {
 		{
 			Bucket: bucket,
 			About: "what a person has chosen in `/settings`: language, clock, voice messages, what happens to messages " +
-				"during work, receipts; and whether a group has receipts",
+				"during work, receipts, spoken answers; and whether a group has receipts and spoken answers",
 			Found:    "key begins with `CHANNEL:ID/`; a group's: with the chat",
 			Revision: revisions,
 		},

@@ -1,6 +1,6 @@
 // Package preference keeps what people choose in /settings: language, clock,
-// whether voice messages are written down, what becomes of messages while the bot works, and receipts. In a group,
-// admins choose whether there are receipts; everything else is each person's own there too.
+// whether voice messages are written down, what becomes of messages while the bot works, receipts, and which answers
+// are spoken. In a group, admins choose whether there are receipts and what is spoken; everything else is each person's own there too.
 package preference
 
 import (
@@ -77,6 +77,8 @@ func (p *Preferences) valuesOf(setting texts.SettingName) []string {
 		return []string{"queue", "steer", "interrupt"}
 	case texts.SettingReceipts:
 		return []string{texts.ReceiptsShort, texts.ReceiptsAlways, texts.ReceiptsOff}
+	case texts.SettingSpeech:
+		return []string{texts.SpeechSpoken, texts.SpeechAlways, texts.SpeechAsked}
 	default:
 		return nil
 	}
@@ -115,9 +117,17 @@ func (p *Preferences) Receipts(place bot.Place, caller string) string {
 	return texts.ReceiptsShort
 }
 
-// ownerOf returns whose a setting is: a group has the receipts of the group.
+// Speech returns which answers to a person are spoken in a place.
+func (p *Preferences) Speech(place bot.Place, caller string) string {
+	if chosen := p.of(ownerOf(place, caller, texts.SettingSpeech), texts.SettingSpeech); chosen != "" {
+		return chosen
+	}
+	return texts.SpeechSpoken
+}
+
+// ownerOf returns whose a setting is: a group has the receipts and the spoken answers of the group.
 func ownerOf(place bot.Place, caller string, setting texts.SettingName) string {
-	if place.Group && setting == texts.SettingReceipts {
+	if place.Group && (setting == texts.SettingReceipts || setting == texts.SettingSpeech) {
 		return place.ChatKey()
 	}
 	return caller

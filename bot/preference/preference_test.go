@@ -38,7 +38,7 @@ func setup(t *testing.T, store *bottest.Store) *world {
 	}
 	w.Settings = preference.Settings{
 		Preferences: p, Model: func(bot.SessionKey) string { return "gpt" },
-		Zone: func(*bot.Message) string { return "UTC" }, Several: func() bool { return true }, Heard: true, Default: "queue",
+		Zone: func(*bot.Message) string { return "UTC" }, Several: func() bool { return true }, Heard: true, Speaks: true, Default: "queue",
 		Run: func(_ context.Context, c *turn.Call) (turn.Effect, error) {
 			w.given = c.Message.Command
 			return c.ReplyText("card"), nil
@@ -87,7 +87,7 @@ func dataOf(row bot.Row) (list []string) {
 // TestButtons: who has which buttons, what a press of each does, and that data fits into a button.
 func TestButtons(t *testing.T) {
 	t.Parallel()
-	all := []string{"st:language", "st:clock", "st:timezone", "st:model", "st:voice", "st:busy", "st:receipts"}
+	all := []string{"st:language", "st:clock", "st:timezone", "st:model", "st:voice", "st:busy", "st:receipts", "st:speech"}
 	for name, row := range map[string]struct {
 		place bot.Place
 		admin bool
@@ -96,7 +96,7 @@ func TestButtons(t *testing.T) {
 		"person, private": {place: private, want: all},
 		"admin, private":  {place: private, admin: true, want: all},
 		"person, group":   {place: group},
-		"admin, group":    {place: group, admin: true, want: []string{"st:model", "st:receipts"}},
+		"admin, group":    {place: group, admin: true, want: []string{"st:model", "st:receipts", "st:speech"}},
 	} {
 		w := setup(t, bottest.New())
 		e, err := w.Command(t.Context(), call(row.place, row.admin))
@@ -139,10 +139,11 @@ func TestChosen(t *testing.T) {
 	t.Parallel()
 	store := bottest.New()
 	here, there := setup(t, store), setup(t, store)
-	for _, data := range []string{"st:language:de", "st:clock:12", "st:voice:off", "st:busy:steer", "st:receipts:always"} {
+	for _, data := range []string{"st:language:de", "st:clock:12", "st:voice:off", "st:busy:steer", "st:receipts:always", "st:speech:always"} {
 		here.press(t, call(private, false), data)
 	}
 	here.press(t, call(group, true), "st:receipts:off")
+	here.press(t, call(group, true), "st:speech:asked")
 	if there.Language(caller, "en") != "en" || there.Busy(caller) != "" {
 		t.Error("known before it was followed")
 	}
@@ -153,11 +154,12 @@ func TestChosen(t *testing.T) {
 	other.Chat = "7"
 	for _, w := range []*world{here, there} {
 		if w.Language(caller, "en") != "de" || w.Clock(private) != texts.ClockTwelve || w.Hears(caller) || w.Busy(caller) != "steer" ||
-			w.Receipts(private, caller) != texts.ReceiptsAlways || w.Receipts(group, caller) != texts.ReceiptsOff {
+			w.Receipts(private, caller) != texts.ReceiptsAlways || w.Receipts(group, caller) != texts.ReceiptsOff ||
+			w.Speech(private, caller) != texts.SpeechAlways || w.Speech(group, caller) != texts.SpeechAsked {
 			t.Error("what was chosen does not hold")
 		}
 		if w.Language("telegram:7", "en") != "en" || w.Clock(other) != "" || w.Clock(group) != "" || !w.Hears("telegram:7") || w.Busy("telegram:7") != "" ||
-			w.Receipts(other, "telegram:7") != texts.ReceiptsShort {
+			w.Receipts(other, "telegram:7") != texts.ReceiptsShort || w.Speech(other, "telegram:7") != texts.SpeechSpoken {
 			t.Error("it holds for somebody else")
 		}
 	}
@@ -173,10 +175,11 @@ func TestChosen(t *testing.T) {
 	if toast, card := here.press(t, told, "st:language:"); toast.Content.Text != "Anotado." || !strings.HasPrefix(card.Content.Text, "Tus ajustes") {
 		t.Errorf("the language of the client is used at once: %q %q", toast.Content.Text, card.Content.Text)
 	}
-	for _, data := range []string{"st:clock:", "st:voice:on", "st:busy:queue", "st:receipts:short"} {
+	for _, data := range []string{"st:clock:", "st:voice:on", "st:busy:queue", "st:receipts:short", "st:speech:spoken"} {
 		here.press(t, call(private, false), data)
 	}
 	here.press(t, call(group, true), "st:receipts:short")
+	here.press(t, call(group, true), "st:speech:spoken")
 	facts, err := store.FactsOf(t.Context(), "preference", "", time.Now())
 	if err != nil || len(facts) != 0 {
 		t.Errorf("%v are left, %v", facts, err)

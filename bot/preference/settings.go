@@ -26,6 +26,7 @@ type Settings struct {
 	// Several reports whether there are models to choose from.
 	Several func() bool
 	Heard   bool   // something is set up that writes down speech
+	Speaks  bool   // answers can be spoken
 	Default string // what becomes of a text that arrives during a turn, where nothing is chosen: telegram.busy
 	// Run carries out the command in call.Message.Command.
 	Run func(ctx context.Context, call *turn.Call) (turn.Effect, error)
@@ -42,8 +43,8 @@ func (s Settings) Feature() feature.Feature {
 	}
 }
 
-// changeable lists what the caller may change here. In a group it is what all share, for admins: its model and its
-// receipts. What is somebody's own is changed in private; a group has the time zone of the bot.
+// changeable lists what the caller may change here. In a group it is what all share, for admins: its model, its
+// receipts and which answers are spoken. What is somebody's own is changed in private; a group has the time zone of the bot.
 func (s Settings) changeable(call *turn.Call) []texts.SettingName {
 	group := call.Message.Place.Group
 	var list []texts.SettingName
@@ -61,6 +62,9 @@ func (s Settings) changeable(call *turn.Call) []texts.SettingName {
 	}
 	if call.Admin || !group {
 		list = append(list, texts.SettingReceipts)
+		if s.Speaks {
+			list = append(list, texts.SettingSpeech)
+		}
 	}
 	return list
 }
@@ -97,7 +101,7 @@ func (s Settings) settingsCard(call *turn.Call, just map[texts.SettingName]strin
 		w.Clock = texts.Clock(clock)
 	}
 	shown := texts.Settings{
-		Group: msg.Place.Group, Zone: s.Zone(msg), Model: s.Model(call.Session), Heard: s.Heard, Now: s.deps.Now(),
+		Group: msg.Place.Group, Zone: s.Zone(msg), Model: s.Model(call.Session), Heard: s.Heard, Speaks: s.Speaks, Now: s.deps.Now(),
 		Values: map[texts.SettingName]string{},
 	}
 	for _, setting := range texts.ChosenSettings() {

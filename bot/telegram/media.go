@@ -30,6 +30,7 @@ const (
 	asDocument medium = iota
 	asPhoto
 	asAudio
+	asVoice
 )
 
 // newMedium returns the form for a file: what Telegram does not take as a photo, and what cannot be looked at, is a
@@ -38,6 +39,8 @@ func (c *Client) newMedium(ctx context.Context, session bot.SessionKey, f *bot.F
 	switch f.Media() {
 	case bot.Sound:
 		return asAudio
+	case bot.Speech:
+		return asVoice
 	case bot.Picture:
 		content, size, err := f.Open(ctx, session, c.opts.Files)
 		if err != nil {
@@ -62,7 +65,7 @@ func isPhoto(content io.Reader) bool {
 	return short > 0 && short+long <= maxEdges && long <= maxRatio*short
 }
 
-// sendFile sends a file with the text as its caption (Bot API sendPhoto, sendAudio, sendDocument).
+// sendFile sends a file with the text as its caption (Bot API sendPhoto, sendAudio, sendVoice, sendDocument).
 func (c *Client) sendFile(ctx context.Context, row *bot.Row) (string, error) {
 	chat, err := chatID(row.Place)
 	if err != nil {
@@ -94,6 +97,18 @@ func (c *Client) sendFile(ctx context.Context, row *bot.Row) (string, error) {
 				Caption:              caption,
 				CaptionEntities:      marks,
 				Audio:                input,
+				ReplyParameters:      reply,
+				ReplyMarkup:          keys,
+			})
+		case asVoice:
+			return c.api.SendVoice(ctx, &tg.SendVoiceParams{
+				BusinessConnectionID: row.Place.Business(),
+				ChatID:               chat,
+				MessageThreadID:      thread,
+				Caption:              caption,
+				CaptionEntities:      marks,
+				Voice:                input,
+				Duration:             row.Content.File.Seconds,
 				ReplyParameters:      reply,
 				ReplyMarkup:          keys,
 			})

@@ -36,21 +36,23 @@ func TestFilesGoOutAsWhatTheyAre(t *testing.T) {
 		file bot.File
 		want string
 	}{
-		"png":          {bot.File{Type: "image/png", Data: picture(t, 200, 10, false)}, "photo"},
-		"jpeg":         {bot.File{Type: "image/JPEG; q=1", Data: picture(t, 9, 9, true)}, "photo"},
-		"webp":         {bot.File{Type: "image/webp", Data: webp}, "photo"},
-		"as document":  {bot.File{Type: "image/png", Document: true, Data: picture(t, 9, 9, false)}, "document"},
-		"too long":     {bot.File{Type: "image/png", Data: picture(t, 210, 10, false)}, "document"},
-		"largest":      {bot.File{Type: "image/png", Data: picture(t, 5000, 5000, false)}, "photo"},
-		"too large":    {bot.File{Type: "image/png", Data: picture(t, 5000, 5001, false)}, "document"},
-		"too heavy":    {bot.File{Type: "image/png", Data: append(picture(t, 9, 9, false), make([]byte, 10<<20)...)}, "document"},
-		"no picture":   {bot.File{Type: "image/png", Data: []byte("text")}, "document"},
-		"gif":          {bot.File{Type: "image/gif", Data: []byte("GIF89a")}, "document"},
-		"mp3":          {bot.File{Type: "audio/mpeg", Data: []byte("ID3")}, "audio"},
-		"m4a":          {bot.File{Type: "audio/mp4", Data: []byte("x")}, "audio"},
-		"wave":         {bot.File{Type: "audio/wav", Data: []byte("x")}, "document"},
-		"text":         {bot.File{Type: "text/plain", Data: []byte("x")}, "document"},
-		"unknown type": {bot.File{Data: []byte("x")}, "document"},
+		"png":               {bot.File{Type: "image/png", Data: picture(t, 200, 10, false)}, "photo"},
+		"jpeg":              {bot.File{Type: "image/JPEG; q=1", Data: picture(t, 9, 9, true)}, "photo"},
+		"webp":              {bot.File{Type: "image/webp", Data: webp}, "photo"},
+		"as document":       {bot.File{Type: "image/png", Document: true, Data: picture(t, 9, 9, false)}, "document"},
+		"too long":          {bot.File{Type: "image/png", Data: picture(t, 210, 10, false)}, "document"},
+		"largest":           {bot.File{Type: "image/png", Data: picture(t, 5000, 5000, false)}, "photo"},
+		"too large":         {bot.File{Type: "image/png", Data: picture(t, 5000, 5001, false)}, "document"},
+		"too heavy":         {bot.File{Type: "image/png", Data: append(picture(t, 9, 9, false), make([]byte, 10<<20)...)}, "document"},
+		"no picture":        {bot.File{Type: "image/png", Data: []byte("text")}, "document"},
+		"gif":               {bot.File{Type: "image/gif", Data: []byte("GIF89a")}, "document"},
+		"mp3":               {bot.File{Type: "audio/mpeg", Data: []byte("ID3")}, "audio"},
+		"m4a":               {bot.File{Type: "audio/mp4", Data: []byte("x")}, "audio"},
+		"voice":             {bot.File{Type: "audio/ogg", Data: []byte("OggS"), Voice: true, Seconds: 3}, "voice"},
+		"voice as document": {bot.File{Type: "audio/ogg", Data: []byte("OggS"), Voice: true, Document: true}, "document"},
+		"wave":              {bot.File{Type: "audio/wav", Data: []byte("x")}, "document"},
+		"text":              {bot.File{Type: "text/plain", Data: []byte("x")}, "document"},
+		"unknown type":      {bot.File{Data: []byte("x")}, "document"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -37,6 +37,7 @@ type book struct {
 	Editor    editorBook
 	Edits     editBook
 	Recap     recapBook
+	Speech    speechBook
 	Search    searchBook
 	Skills    skillBook
 	Zones     zoneBook
@@ -173,6 +174,7 @@ type commandBook struct {
 	AdminsOnly                      string // " (names)", or nothing
 	Cleared, Fresh                  string
 	NothingRuns, Stopping           string
+	EndedRecordings                 count
 	Dropped                         count // messages
 	DroppedQuestions, EndedCommands count
 	ToolsHead, ToolsNone            string

@@ -86,10 +86,11 @@ type Stopped struct {
 	Messages  int  // that waited
 	Questions int  // that were open
 	Commands  int  // in the background
+	Speech    int  // answers that were being spoken
 }
 
 // Any reports whether anything but the turn was ended.
-func (s Stopped) Any() bool { return s.Messages > 0 || s.Questions > 0 || s.Commands > 0 }
+func (s Stopped) Any() bool { return s.Messages > 0 || s.Questions > 0 || s.Commands > 0 || s.Speech > 0 }
 
 // Stopping answers /stop.
 func (w Words) Stopping(language string, s Stopped) string {
@@ -102,6 +103,7 @@ func (w Words) Stopping(language string, s Stopped) string {
 		{s.Messages, b.Commands.Dropped},
 		{s.Questions, b.Commands.DroppedQuestions},
 		{s.Commands, b.Commands.EndedCommands},
+		{s.Speech, b.Commands.EndedRecordings},
 	} {
 		if thing.n > 0 {
 			ended = append(ended, thing.words.say(thing.n))

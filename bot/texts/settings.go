@@ -18,11 +18,12 @@ const (
 	SettingVoice    SettingName = "voice"
 	SettingBusy     SettingName = "busy"
 	SettingReceipts SettingName = "receipts"
+	SettingSpeech   SettingName = "speech"
 )
 
 // ChosenSettings lists the settings that people choose by buttons of /settings, and not by a command.
 func ChosenSettings() []SettingName {
-	return []SettingName{SettingLanguage, SettingClock, SettingVoice, SettingBusy, SettingReceipts}
+	return []SettingName{SettingLanguage, SettingClock, SettingVoice, SettingBusy, SettingReceipts, SettingSpeech}
 }
 
 // Whether recordings are written down.
@@ -59,6 +60,7 @@ type Settings struct {
 	Group       bool
 	Zone, Model string
 	Heard       bool      // recordings can be written down
+	Speaks      bool      // answers can be spoken
 	Now         time.Time // as an example of the clock
 	Values      map[SettingName]string
 }
@@ -72,8 +74,12 @@ func (w Words) Settings(language string, s Settings) string {
 	}
 	now, _ := w.local(s.Now)
 	zone, model := line(SettingZone, named(zoneName(s.Zone, now))), line(SettingModel, named(s.Model))
+	shared := chosen(SettingReceipts)
+	if s.Speaks {
+		shared += "\n" + chosen(SettingSpeech)
+	}
 	if s.Group {
-		return strings.Join([]string{b.HeadGroup, zone, model, chosen(SettingReceipts), "", b.FootEach}, "\n")
+		return strings.Join([]string{b.HeadGroup, zone, model, shared, "", b.FootEach}, "\n")
 	}
 	voice := b.Deaf
 	if s.Heard {
@@ -81,7 +87,7 @@ func (w Words) Settings(language string, s Settings) string {
 	}
 	return strings.Join([]string{
 		b.Head, chosen(SettingLanguage), line(SettingClock, w.hour(language, now)), zone, model, voice,
-		chosen(SettingBusy), chosen(SettingReceipts), "", b.FootOwn,
+		chosen(SettingBusy), shared, "", b.FootOwn,
 	}, "\n")
 }
 

@@ -77,7 +77,10 @@ func everything(l string) map[string][]string {
 		"AdminsOnly": {w.AdminsOnly(l, nil), w.AdminsOnly(l, []string{"Ben", "Cy"})}, "Cleared": {w.Cleared(l)}, "Fresh": {w.Fresh(l)},
 		"Stopping": {
 			w.Stopping(l, texts.Stopped{}), w.Stopping(l, texts.Stopped{Running: true}), w.Stopping(l, texts.Stopped{Running: true, Messages: 1, Questions: 1, Commands: 1}),
-			w.Stopping(l, texts.Stopped{Messages: 2, Questions: 2, Commands: 2}),
+			w.Stopping(l, texts.Stopped{Messages: 2, Questions: 2, Commands: 2}), w.Stopping(l, texts.Stopped{Speech: 1}), w.Stopping(l, texts.Stopped{Speech: 2}),
+		},
+		"SpeechOff": {w.SpeechOff(l)}, "SpeechRest": {w.SpeechRest(l)}, "SpeechNothing": {w.SpeechNothing(l)}, "SpeechInterrupted": {w.SpeechInterrupted(l)}, "SpeechFailed": {w.SpeechFailed(l)}, "SpeechUnpaid": {
+			w.SpeechUnpaid(l, "Why."),
 		},
 		"Tools": {w.Tools(l, nil), w.Tools(l, []texts.Tool{{Name: "bash"}, {Name: "jira:create", Offered: "x. y"}})}, "ModelCard": {w.ModelCard(l, "gpt", "", false, true), w.ModelCard(l, "gpt", "", true, false), w.ModelCard(l, "gpt", "Ann", true, true)},
 		"ModelFixed": {w.ModelFixed(l, "gpt")}, "ModelAdmins": {w.ModelAdmins(l)}, "ModelUnknown": {w.ModelUnknown(l, "", []string{"a", "b"}), w.ModelUnknown(l, "a", []string{"a"})}, "ModelGone": {w.ModelGone(l)}, "OnlyOne": {w.OnlyOne(l)}, "Business": {w.Business(l, "connected"), w.Business(l, "mute"), w.Business(l, "disconnected")},
@@ -93,13 +96,13 @@ func everything(l string) map[string][]string {
 	}
 	for _, group := range []bool{false, true} {
 		m["Settings"] = append(m["Settings"], w.Settings(l, texts.Settings{Zone: "UTC", Model: "gpt", Group: group, Heard: true, Now: at, Values: map[texts.SettingName]string{
-			texts.SettingVoice: texts.VoiceOff, texts.SettingBusy: "steer", texts.SettingReceipts: texts.ReceiptsOff,
-		}}), w.Settings(l, texts.Settings{Zone: "UTC", Model: "gpt", Group: group, Values: map[texts.SettingName]string{texts.SettingBusy: "queue", texts.SettingReceipts: texts.ReceiptsShort}}))
+			texts.SettingVoice: texts.VoiceOff, texts.SettingBusy: "steer", texts.SettingReceipts: texts.ReceiptsOff, texts.SettingSpeech: texts.SpeechSpoken,
+		}, Speaks: true}), w.Settings(l, texts.Settings{Zone: "UTC", Model: "gpt", Group: group, Values: map[texts.SettingName]string{texts.SettingBusy: "queue", texts.SettingReceipts: texts.ReceiptsShort}}))
 		m["SettingNot"] = append(m["SettingNot"], w.SettingNot(l, group))
 	}
 	for setting, values := range map[texts.SettingName][]string{
 		texts.SettingLanguage: {""}, texts.SettingClock: {"", "12", "24"}, texts.SettingVoice: {"on", "off"}, texts.SettingBusy: {"queue", "steer", "interrupt"},
-		texts.SettingReceipts: {"off", "short", "always"},
+		texts.SettingReceipts: {"off", "short", "always"}, texts.SettingSpeech: {"asked", "spoken", "always"},
 	} {
 		m["SettingAsks"] = append(m["SettingAsks"], w.SettingAsks(l, setting))
 		for _, value := range values {

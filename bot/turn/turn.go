@@ -241,6 +241,14 @@ type Answer struct {
 	Turn     string
 	Stats    journal.Stats
 	Entries  []journal.Entry // of the turn, that are stored together with the answer
+	Message  *bot.Message    // that is answered
+	Text     string          // as the model wrote it; "" where a turn has ended without an answer
+}
+
+// Beside is what a feature does beside an answer.
+type Beside struct {
+	Facts []bot.Fact // stored together with the answer
+	Then  func()     // called once that is stored; must not block; nil = nothing follows
 }
 
 // Progress shows a running turn to the person who waits for it.

@@ -43,6 +43,7 @@ type Rate struct {
 	Written *Steps // written into it; nil = as Input
 	Output  *Steps // written, thinking included
 	Minute  *Steps // of a recording that is written down
+	Spoken  *Steps // a million characters of a text that is spoken
 	Request float64
 
 	from         time.Time     // zero = always
@@ -152,7 +153,7 @@ func (t *Tariff) Highest() (input, cached, output float64) {
 // Free reports whether nothing has a price.
 func (t *Tariff) Free() bool {
 	return !slices.ContainsFunc(t.rates, func(r Rate) bool {
-		for _, s := range []*Steps{r.Input, r.Cached, r.Written, r.Output, r.Minute} {
+		for _, s := range []*Steps{r.Input, r.Cached, r.Written, r.Output, r.Minute, r.Spoken} {
 			if s.orElse(nil, math.MaxInt) > 0 || s.orElse(nil, 0) > 0 {
 				return true
 			}
@@ -196,6 +197,18 @@ func TranscriptionPrice(base, model string, now time.Time) (usd float64, ok bool
 		return 0, false
 	}
 	return rate.Minute.For(0), true
+}
+
+// SpeechPrice returns the price of a million characters that are spoken at a moment, as Of does.
+func SpeechPrice(base, model string, now time.Time) (usd float64, ok bool) {
+	t, ok := findRow(base, model, func(r *row) bool {
+		return r.hasRate(func(p *ratesJSON) bool { return p.Chars != nil })
+	}).readTariff()
+	rate := t.At(now)
+	if !ok || rate.Spoken == nil {
+		return 0, false
+	}
+	return rate.Spoken.For(0), true
 }
 
 // EmbeddingPrice returns the price of a million tokens of texts that are embedded at a moment, as Of does.

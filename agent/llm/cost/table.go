@@ -47,6 +47,7 @@ type ratesJSON struct {
 	Minute    *Steps `json:"minute"`
 	AudioHour *Steps `json:"audio_hour"`
 	Thousand  *Steps `json:"thousand"` // requests
+	Chars     *Steps `json:"chars"`    // a million characters that are spoken
 }
 
 // UnmarshalJSON implements json.Unmarshaler: a number, or a list of the first price and pairs of a size and a price.
@@ -74,7 +75,7 @@ func (s *Steps) UnmarshalJSON(raw []byte) error {
 
 // readRate returns the prices of a line.
 func (p *ratesJSON) readRate() (Rate, error) {
-	r := Rate{Input: p.In, Cached: p.Read, Written: p.Write, Output: p.Out, Minute: p.Minute}
+	r := Rate{Input: p.In, Cached: p.Read, Written: p.Write, Output: p.Out, Minute: p.Minute, Spoken: p.Chars}
 	if p.AudioHour != nil {
 		r.Minute = &Steps{base: p.AudioHour.base / 60}
 	}

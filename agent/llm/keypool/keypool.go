@@ -114,6 +114,25 @@ func (p *Pool[M]) Transcribe(
 	return text, usd, err //nolint:wrapcheck // the provider's own error
 }
 
+// speaker is a provider that speaks.
+type speaker interface {
+	Speak(ctx context.Context, text string) (llm.Sound, float64, error)
+}
+
+// Speak has a text spoken. Each key is asked at most once.
+func (p *Pool[M]) Speak(ctx context.Context, text string) (sound llm.Sound, usd float64, err error) {
+	err = p.tryMembers(func(m M) error {
+		own, ok := any(m).(speaker)
+		if !ok {
+			return &llm.Error{Kind: llm.Invalid, Provider: m.Name(), Err: errors.New("does not speak")}
+		}
+		one, cost, err := own.Speak(ctx, text)
+		sound, usd = one, usd+cost
+		return err //nolint:wrapcheck // the provider's own error
+	})
+	return sound, usd, err
+}
+
 // tryMembers calls one member after the other until the failure is not one of its key.
 func (p *Pool[M]) tryMembers(call func(M) error) error {
 	asked := make([]bool, len(p.members))

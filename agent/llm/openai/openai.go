@@ -10,12 +10,14 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -53,7 +55,11 @@ type Options struct {
 	// TranscriptionModel is for Transcribe, and what a minute of a recording costs.
 	TranscriptionModel        string
 	TranscriptionUSDPerMinute float64
-	MaxTokens                 int // default limit of an answer; 0 = the server's default
+	// SpeechModel is for Speak, in the voice SpeechVoice ("" = DefaultVoice), and what a million characters cost.
+	SpeechModel       string
+	SpeechVoice       string
+	SpeechUSDPerMChar float64
+	MaxTokens         int // default limit of an answer; 0 = the server's default
 	// Idle is how long the server may be silent, before the first piece of an answer and between any two. 0 = limited
 	// only by the caller's context.
 	Idle   time.Duration
@@ -85,6 +91,7 @@ type Provider struct {
 	client *http.Client
 	rules  media.Rules
 
+	onlyMP3   atomic.Bool // the server has refused to speak in Opus
 	chat      *completions
 	responses *responses
 	forms     *negotiate.Negotiator
@@ -106,6 +113,7 @@ func New(o Options) (*Provider, error) {
 	if o.BaseURL == "" {
 		o.BaseURL = DefaultBaseURL
 	}
+	o.SpeechVoice = cmp.Or(o.SpeechVoice, DefaultVoice)
 	host, version, err := hostOf(o.BaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("provider %s: %w", o.Name, err)
@@ -177,9 +185,11 @@ func (o *Options) validate() error {
 	switch {
 	case o.Name == "":
 		return errors.New("openai provider: name is empty")
-	case o.Model == "" && o.EmbeddingModel == "" && o.TranscriptionModel == "":
-		return fmt.Errorf("provider %s: none of model, embedding_model and transcription_model is set", o.Name)
-	case o.MaxTokens < 0 || o.Idle < 0 || o.TranscriptionUSDPerMinute < 0:
+	case o.Model == "" && o.EmbeddingModel == "" && o.TranscriptionModel == "" && o.SpeechModel == "":
+		return fmt.Errorf(
+			"provider %s: none of model, embedding_model, transcription_model and speech_model is set", o.Name,
+		)
+	case o.MaxTokens < 0 || o.Idle < 0 || o.TranscriptionUSDPerMinute < 0 || o.SpeechUSDPerMChar < 0:
 		return fmt.Errorf("provider %s: max_tokens, idle time and prices must not be negative", o.Name)
 	case !slices.Contains([]string{"", WireAuto, WireChat, WireResponses}, o.Wire):
 		return fmt.Errorf("provider %s: wire is %q; it must be %s, %s or %s",

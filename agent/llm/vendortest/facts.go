@@ -42,6 +42,7 @@ type facts struct {
 	Failure  []failure  `toml:"failure"`
 	Page     []page     `toml:"page"`
 	Stream   stream     `toml:"stream"`
+	Pictures pictures   `toml:"pictures"`
 
 	toolless *regexp.Regexp
 }
@@ -244,7 +245,7 @@ func parseFacts(name string) (*facts, error) {
 	// A server's own words for a fact come before the shared ones.
 	f.Refuse = append(own, f.Refuse...)
 	f.Status = cmp.Or(f.Status, 400)
-	if len(f.Overflow) == 0 || len(f.Models) == 0 || len(f.Wires) == 0 || f.Envelope == "" {
+	if f.talks() && len(f.Overflow) == 0 || len(f.Models) == 0 || len(f.Wires) == 0 || f.Envelope == "" {
 		return nil, errors.New("wires, models, envelope and overflow are needed")
 	}
 	return f, f.prepare()
@@ -294,6 +295,10 @@ var toolPlaces = map[string]*strings.Replacer{
 	"chat":      strings.NewReplacer("$schemas", "tools[*].function.parameters", "$names", "tools[*].function.name"),
 	"responses": strings.NewReplacer("$schemas", "tools[*].parameters", "$names", "tools[*].name"),
 	"messages":  strings.NewReplacer("$schemas", "tools[*].input_schema", "$names", "tools[*].name"),
+	"speech":    strings.NewReplacer(),
+	"images":    strings.NewReplacer(),
+	"edits":     strings.NewReplacer(),
+	"hears":     strings.NewReplacer(),
 }
 
 func (r *rule) prepare() (err error) {

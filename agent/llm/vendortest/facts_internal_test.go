@@ -25,7 +25,7 @@ func TestFacts(t *testing.T) {
 	var mu sync.Mutex
 	missed, reached := map[string]string{}, map[string]bool{} // shared rows
 	t.Run("vendors", func(t *testing.T) {
-		for _, vendor := range Vendors() {
+		for _, vendor := range append(Vendors(), MediaVendors()...) {
 			t.Run(vendor, func(t *testing.T) {
 				t.Parallel()
 				f, err := readFacts(vendor)
@@ -142,12 +142,19 @@ func sent(t *testing.T, s *Server, wire, more string) (int, string) {
 		path, body = "/v1/messages", `"max_tokens":100,"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]`
 	case "responses":
 		path, body = "/responses", `"input":[{"role":"user","content":"a"}]`
+	case "speech":
+		path, body = mediaWires[wire], `"input":"a","voice":"alloy"`
+	case "images":
+		path, body = mediaWires[wire], `"prompt":"a"`
 	}
-	base := s.facts.Base
+	base, stream := s.facts.Base, `"stream":true,`
+	if mediaWires[wire] != "" {
+		stream = ""
+	}
 	if wire == "messages" {
 		base = strings.TrimSuffix(base, "/v1")
 	}
-	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, base+path, strings.NewReader(fmt.Sprintf(`{"model":%q,"stream":true,%s%s}`, s.name, body, more)))
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, base+path, strings.NewReader(fmt.Sprintf(`{"model":%q,%s%s%s}`, s.name, stream, body, more)))
 	req.Header.Set("Content-Type", "application/json")
 	for _, name := range []string{"Authorization", "api-key", "x-api-key"} {
 		req.Header.Set(name, s.Key())

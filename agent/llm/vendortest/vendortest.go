@@ -100,7 +100,10 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		facts: f, model: o.Model, name: cmp.Or(o.Name, f.Models[0]),
-		window: cmp.Or(o.Window, f.Window.Tokens, defaultWindow), overflow: f.Overflow[0],
+		window: cmp.Or(o.Window, f.Window.Tokens, defaultWindow),
+	}
+	if len(f.Overflow) > 0 {
+		s.overflow = f.Overflow[0]
 	}
 	s.given.window = s.window
 	if !o.Unlisted {
@@ -155,7 +158,7 @@ func (s *Server) Toolless() bool {
 // Wires are the APIs for conversations that the server has: chat, responses, messages.
 func (s *Server) Wires() []string { return slices.Clone(s.facts.Wires) }
 
-// Exchanges returns what was sent so far to the APIs for conversations, in order of arrival.
+// Exchanges returns what was sent so far to the APIs, in order of arrival.
 func (s *Server) Exchanges() []Exchange {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,6 +231,11 @@ func (s *Server) wireOf(path string) string {
 			base = strings.TrimSuffix(base, "/v1")
 		}
 		if path == base+suffix && slices.Contains(s.facts.Wires, wire) {
+			return wire
+		}
+	}
+	for wire, suffix := range mediaWires {
+		if path == s.facts.Base+suffix && slices.Contains(s.facts.Wires, wire) {
 			return wire
 		}
 	}
@@ -408,8 +416,13 @@ func (x *exchange) serve(r *http.Request) {
 		x.refuse("wrong key", form.answerForm, nil)
 		return
 	}
-	if err := json.Unmarshal(x.seen.Body, &x.body); err != nil ||
-		!strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+	var err error
+	if kind := r.Header.Get("Content-Type"); isForm(x.wire) {
+		x.body, err = readForm(kind, x.seen.Body)
+	} else if err = json.Unmarshal(x.seen.Body, &x.body); !strings.HasPrefix(kind, "application/json") {
+		err = errors.Join(err, errors.New("Content-Type is "+kind))
+	}
+	if err != nil {
 		x.refuse("no JSON", answerForm{Status: http.StatusBadRequest, Body: s.facts.Envelope}, map[string]string{
 			"message": "the body is not JSON: " + fmt.Sprint(err),
 		})
@@ -432,11 +445,14 @@ func (x *exchange) serve(r *http.Request) {
 			return
 		}
 	}
-	if x.overflows() {
+	switch {
+	case mediaWires[x.wire] != "":
+		x.produce()
+	case x.overflows():
 		x.tooLong()
-		return
+	default:
+		x.converse(r.Context())
 	}
-	x.converse(r.Context())
 }
 
 // next returns the failure or answer that is planned for this request.

@@ -27,6 +27,7 @@ import (
 	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/bot/sign"
 	"github.com/zephbot/zephbot/bot/skills"
+	"github.com/zephbot/zephbot/bot/speech"
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -56,6 +57,7 @@ func Buckets() []bot.BucketRule {
 		privacy.Buckets(),
 		quota.Buckets(),
 		recap.Buckets(),
+		speech.Buckets(),
 		record.Buckets(),
 		schedule.Buckets(),
 		servers.Buckets(),

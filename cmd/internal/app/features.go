@@ -19,7 +19,7 @@ import (
 // and what runs follow from this list.
 func (s *service) listFeatures(store bot.Store, questions servers.Questions, stops halt.Button) feature.List {
 	c, ch, words := s.core, s.ch, s.core.words()
-	conversation := &command.Conversation{Store: store, Behind: background{c}, Words: words, Now: c.now}
+	conversation := &command.Conversation{Store: store, Behind: background{c}, Speech: s.stoppedSpeech(), Words: words, Now: c.now}
 	status := &command.Status{
 		Store:  store,
 		About:  s.about(),
@@ -54,6 +54,7 @@ func (s *service) listFeatures(store bot.Store, questions servers.Questions, sto
 		{Name: "background commands", Follow: background{c}.follow},
 		s.serverHandler.Feature(),
 		s.recap.Feature(),
+		s.speaks(),
 		c.searcher.Feature(),
 		refusal.Explainer{Store: store, Words: words}.Feature(),
 		c.receipts(ch, store).Feature(),

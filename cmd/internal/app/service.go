@@ -31,6 +31,7 @@ import (
 	"github.com/zephbot/zephbot/bot/recap"
 	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/bot/sign"
+	"github.com/zephbot/zephbot/bot/speech"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools"
@@ -108,6 +109,7 @@ type service struct {
 	serverHandler *servers.Handler // handles /mcp
 	moves         *moves.Relocator
 	recap         *recap.Handler
+	speech        *speech.Handler             // nil = nothing speaks here
 	page          *operator.Page              // nil = the channel has none
 	hooks         *hook.Hooks                 // nil = none can be called
 	signs         *sign.Reactions             // signs on messages that wait; nil = the channel has none
@@ -187,6 +189,9 @@ func newService(c *Core, ch channel) (*service, error) {
 	}
 	signs := s.newSigns(pacer)
 	stops := halt.Button{Store: store, Words: words, Rights: ch.rights}
+	if s.speech, err = s.newSpeech(); err != nil {
+		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
+	}
 	s.features = append(s.listFeatures(store, questions, stops), desk.Feature())
 	s.commands = command.New(s.features, command.Deps{
 		Decides: ch.decides, Admins: ch.admins, Welcome: s.welcome(store), Words: c.words(),
@@ -227,7 +232,8 @@ func newService(c *Core, ch channel) (*service, error) {
 		Approvals:    questions,
 		Explanations: decided,
 		Buttons: dispatch.Buttons{
-			Pressers: s.features.Pressers(), Below: s.features.Below, After: s.features.After, Stop: stops.Buttons,
+			Pressers: s.features.Pressers(), Below: s.features.Below, After: s.features.After, Beside: s.features.Beside,
+			Stop: stops.Buttons,
 		},
 		Outbox:    offered,
 		Direct:    deliver.PacedSender{Sender: ch.sender, Pacer: pacer},
@@ -321,6 +327,7 @@ func (s *service) settings() feature.Feature {
 		},
 		Several: c.choices.Several,
 		Heard:   scribe != nil,
+		Speaks:  s.speech != nil,
 		Default: string(cmp.Or(s.ch.busy, dispatch.Queue)),
 		Run: func(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 			return s.commands.Run(ctx, call)

@@ -4,7 +4,8 @@
 // A scenario is a txtar file with the parts config (TOML, added to a base that admits the people below), model (see
 // package llmtest) and chat; further parts are configurations for "restart with NAME", a file filters.toml beside the
 // configuration, files of skills, named skills/…, also beside the configuration, meaning (a provider of embeddings that
-// knows these groups of words, a group a line, as words that mean the same), and web pages, named by their address:
+// knows these groups of words, a group a line, as words that mean the same), media (a vendor of vendortest that hears, speaks
+// and draws, and below it the keys of its provider), and web pages, named by their address:
 // https://… of example.com or a host right below it; every other address is a 404. $overflow in the arguments of the
 // model's call is the newest overflow:… that it was shown. A scenario in which a line of the model's script is never
 // reached fails: it proves less than it promises. {300×text} in model, chat, filters.toml and pages stands for 300
@@ -30,7 +31,7 @@
 //	$2@ann                      (in any line) the name of the second open question in that chat, as in /approve NAME
 //	$code                       (in any line) the code of the first admin, as the newest start has shown it
 //	$link@ann                   (in any line) what the newest link to the bot in that chat brings, as in /start $link@ann
-//	attached@ann: NAME /regexp/ … it carries this file with such content
+//	attached@ann: NAME /regexp/ … it carries this file with such content; instead of the name, the kind of one without: voice
 //	buttons@ann: none           … it has no buttons (any more), or these labels: [Approve once] [Deny]
 //	press ann@ann "Label"       she presses a button of the newest message that has one with this label; @team says where
 //	press ann@ann 3 "Label"     … of message 3; "press ann+ben@team …" both in the same moment
@@ -47,6 +48,8 @@
 //	alone@board ben /regexp/    the newest message that only he sees there matches
 //	silent@ann                  … and the bot has said nothing new there
 //	release NAME                lets the model's "wait NAME" go on
+//	spoken /regexp/             the newest text that was given to the server that speaks; "spoken 2": so many were
+//	drawn /regexp/              … of the server that draws; "media fails content" the next request there fails so (vendortest.Server.Fail)
 //	model asked 3               the model was asked so often in all
 //	model saw /regexp/          a request of the model contains this; "model not saw" none does, so far
 //	model offered bash          the newest request offers this tool; "model not offered bash" it does not
@@ -188,6 +191,7 @@ func (s *scene) open(t *testing.T, archive *txtar.Archive) {
 	s.t, s.dir, s.parts, s.extra, s.clock = t, t.TempDir(), parts, parts["config"], newClock()
 	s.skills()
 	s.openMeaning()
+	s.openMedia()
 	s.model, s.web = &knowing{Model: model}, openSite(parts)
 	if s.vendor != nil {
 		s.openVendor()
@@ -334,6 +338,7 @@ type scene struct {
 	databaseURL string             // of PostgreSQL; "" = SQLite
 	vendor      *Vendor            // the model is behind this vendor's server; nil = there is no server
 	server      *vendortest.Server // that server
+	media       *vendortest.Server // hears, speaks and draws; nil = nothing does
 
 	hooks hookCalls
 

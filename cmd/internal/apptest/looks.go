@@ -109,7 +109,7 @@ func formatted(m telegramtest.Shown, want string) error {
 // carries checks the file of a message.
 func (s *scene) carries(m telegramtest.Shown, want string) error {
 	name, text, _ := strings.Cut(want, " ")
-	if m.Attachment == nil || m.Attachment.Name != name {
+	if m.Attachment == nil || m.Attachment.Name != name && m.Attachment.Kind != name {
 		return fmt.Errorf("its attachment is %+v", m.Attachment)
 	}
 	data, ok := s.fake.FileData(m.Attachment.FileID)

@@ -40,6 +40,12 @@ func (s *scene) command(words []string, rest string) error {
 	switch words[0] {
 	case "idle":
 		return s.idle()
+	case "spoken":
+		return s.produced("input", rest)
+	case "drawn":
+		return s.produced("prompt", rest)
+	case "media":
+		return s.media.Fail(words[2:]...)
 	case "previews":
 		return s.previews(rest)
 	case "release":

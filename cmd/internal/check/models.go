@@ -129,6 +129,11 @@ func (k *inspector) missingPrices(m *providers.Set, at string, p *config.Provide
 			cost.Unpriced, "voice messages of whoever has a limit of USD are not written down; set it, also to 0",
 		))
 	}
+	if cost := m.SpeechCost(p); cost.Unpriced != "" {
+		k.fault(at+".speech_usd_per_mchar", "%s", missingPrice(
+			cost.Unpriced, "answers to whoever has a limit of USD are not spoken; set it, also to 0",
+		))
+	}
 	used := l.Embedding == p.Name || k.c.MCP.ToolDiscovery.Provider == p.Name
 	if cost := m.EmbeddingCost(p); cost.Unpriced != "" && used {
 		k.fault(

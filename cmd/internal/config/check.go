@@ -281,7 +281,7 @@ func (k *checker) routes() {
 			k.wrong("llm.choices", "%s is listed twice", shorten(name))
 		}
 	}
-	k.transcription()
+	k.media()
 	if llm.Embedding == "" {
 		return
 	}
@@ -293,15 +293,23 @@ func (k *checker) routes() {
 	}
 }
 
-// transcription finds providers that are to write down speech and cannot.
-func (k *checker) transcription() {
+// media finds providers that are to hear or speak and cannot.
+func (k *checker) media() {
 	for i, p := range k.c.LLM.Providers {
-		if p.TranscriptionModel != "" && p.Type != "openai" && p.Type != "ollama" {
-			k.wrong(
-				join(item("llm.providers", i), "transcription_model"),
-				"a provider of type %s cannot write down speech; leave it empty here and set it at one of type openai",
-				p.Type,
-			)
+		if p.Type == "openai" || p.Type == "ollama" {
+			continue
+		}
+		for _, model := range []struct{ key, name, does string }{
+			{"transcription_model", p.TranscriptionModel, "write down speech"},
+			{"speech_model", p.SpeechModel, "speak"},
+		} {
+			if model.name != "" {
+				k.wrong(
+					join(item("llm.providers", i), model.key),
+					"a provider of type %s cannot %s; leave it empty here and set it at one of type openai",
+					p.Type, model.does,
+				)
+			}
 		}
 	}
 }

@@ -53,6 +53,14 @@ func (m *Set) MinuteCost(p *config.Provider) spend.Cost {
 	return otherCost(p, p.TranscriptionModel, m.opts.Now(), cost.TranscriptionPrice)
 }
 
+// SpeechCost returns what a million characters cost that a provider speaks.
+func (m *Set) SpeechCost(p *config.Provider) spend.Cost {
+	if p.SpeechUSDPerMChar != nil {
+		return spend.Cost{USD: *p.SpeechUSDPerMChar}
+	}
+	return otherCost(p, p.SpeechModel, m.opts.Now(), cost.SpeechPrice)
+}
+
 // EmbeddingCost returns what a million tokens of texts cost that a provider embeds.
 func (m *Set) EmbeddingCost(p *config.Provider) spend.Cost {
 	if p.EmbeddingUSDPerMTok != nil {

@@ -81,6 +81,7 @@ type vendor interface {
 	llm.Provider
 	llm.Embedder
 	spend.Listener
+	spend.Speaker
 }
 
 // openAI returns a server with OpenAI's API; with several keys, a pool of them.
@@ -109,6 +110,9 @@ func (m *Set) openAIKeys(p config.Provider) ([]*openai.Provider, error) {
 			EmbeddingModel:            p.EmbeddingModel,
 			TranscriptionModel:        p.TranscriptionModel,
 			TranscriptionUSDPerMinute: m.MinuteCost(&p).USD,
+			SpeechModel:               p.SpeechModel,
+			SpeechVoice:               p.SpeechVoice,
+			SpeechUSDPerMChar:         m.SpeechCost(&p).USD,
 			MaxTokens:                 longestAnswer(&p),
 			Idle:                      m.cfg.LLM.Idle,
 			Tariff:                    tariff,

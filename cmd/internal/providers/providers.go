@@ -27,7 +27,7 @@ type Options struct {
 	Log      zerolog.Logger
 	// Observe is told of each attempt to call a model; nil = nobody wants to know.
 	Observe func(ctx context.Context, a route.Attempt)
-	// Spent is told what embeddings and transcriptions by a provider have cost; nil = nobody wants to know.
+	// Spent is told what embeddings, transcriptions and speech by a provider have cost; nil = nobody wants to know.
 	Spent func(provider string, usd float64)
 	// Refused takes what servers say when they refuse a form of a request; nil = nobody wants to know.
 	Refused func(words string)
@@ -174,9 +174,40 @@ func (m *Set) EmbedderOf(p config.Provider) (*spend.Embedder, error) {
 	return spend.NewEmbedder(provider, m.EmbeddingCost(&p), m.spentBy(p.Name)), nil
 }
 
-// Transcriber returns what writes down speech: the primary provider where it can, else a
-// fallback, else any; nil when none can.
+// Transcriber returns what writes down speech; nil when no provider does.
 func (m *Set) Transcriber() (*spend.Transcriber, error) {
+	best := m.firstWith(func(p *config.Provider) bool { return p.TranscriptionModel != "" })
+	if best == nil {
+		return nil, nil //nolint:nilnil // no speech is written down
+	}
+	provider, err := m.openAI(*best)
+	if err != nil {
+		return nil, fmt.Errorf("llm.providers %q: %w", best.Name, err)
+	}
+	return spend.NewTranscriber(provider, m.MinuteCost(best), m.spentBy(best.Name)), nil
+}
+
+// Voice returns what speaks; nil when no provider does.
+func (m *Set) Voice() (*spend.Voice, error) {
+	best := m.firstWith(func(p *config.Provider) bool { return p.SpeechModel != "" })
+	if best == nil {
+		return nil, nil //nolint:nilnil // nothing is spoken
+	}
+	return m.VoiceOf(*best)
+}
+
+// VoiceOf returns what speaks by a provider.
+func (m *Set) VoiceOf(p config.Provider) (*spend.Voice, error) {
+	provider, err := m.openAI(p)
+	if err != nil {
+		return nil, fmt.Errorf("llm.providers %q: %w", p.Name, err)
+	}
+	return spend.NewVoice(provider, m.SpeechCost(&p), m.spentBy(p.Name)), nil
+}
+
+// firstWith returns the provider that has something: the primary one where it does, else a fallback, else any; nil = none
+// has it.
+func (m *Set) firstWith(has func(p *config.Provider) bool) *config.Provider {
 	order := append([]string{m.cfg.LLM.Primary}, m.cfg.LLM.Fallback...)
 	var best *config.Provider
 	rank := func(p *config.Provider) int {
@@ -186,18 +217,11 @@ func (m *Set) Transcriber() (*spend.Transcriber, error) {
 		return len(order)
 	}
 	for i := range m.cfg.LLM.Providers {
-		if p := &m.cfg.LLM.Providers[i]; p.TranscriptionModel != "" && (best == nil || rank(p) < rank(best)) {
+		if p := &m.cfg.LLM.Providers[i]; has(p) && (best == nil || rank(p) < rank(best)) {
 			best = p
 		}
 	}
-	if best == nil {
-		return nil, nil //nolint:nilnil // no speech is written down
-	}
-	provider, err := m.openAI(*best)
-	if err != nil {
-		return nil, fmt.Errorf("llm.providers %q: %w", best.Name, err)
-	}
-	return spend.NewTranscriber(provider, m.MinuteCost(best), m.spentBy(best.Name)), nil
+	return best
 }
 
 // Primary names the model that answers, for people.
