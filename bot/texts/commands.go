@@ -90,7 +90,9 @@ type Stopped struct {
 }
 
 // Any reports whether anything but the turn was ended.
-func (s Stopped) Any() bool { return s.Messages > 0 || s.Questions > 0 || s.Commands > 0 || s.Speech > 0 }
+func (s Stopped) Any() bool {
+	return s.Messages > 0 || s.Questions > 0 || s.Commands > 0 || s.Speech > 0
+}
 
 // Stopping answers /stop.
 func (w Words) Stopping(language string, s Stopped) string {

@@ -8,8 +8,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/vendortest"
 )
 
-// mediaPart is the part that says which vendor hears, speaks and draws, and with which keys of its provider it is
-// configured.
+// mediaPart is the part that says which vendor hears, speaks and draws, and below it the keys of its provider.
 const mediaPart = "media"
 
 // openMedia starts the server that hears, speaks and draws, if the scenario wants one, and adds it to the configuration.
