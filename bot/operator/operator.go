@@ -33,6 +33,8 @@ type Deps struct {
 	Admin func(ctx context.Context, caller string) (bool, error)
 	// Redact removes secrets from a text.
 	Redact func(text string) string
+	// Plain returns what a model reads of a result as people read it; nil = as it is.
+	Plain func(text string) string
 	Sources
 	Effects
 	Decisions

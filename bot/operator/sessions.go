@@ -206,7 +206,7 @@ func (p *Page) detail(ctx context.Context, key bot.SessionKey, texts bool) (*cal
 	if err != nil {
 		return nil, err
 	}
-	turns := story.Of(tail.Entries, rows, &lane)
+	turns := story.Of(tail.Entries, rows, &lane, p.deps.Plain)
 	turns = turns[max(0, len(turns)-mostTurns):]
 	slices.Reverse(turns)
 	if !texts {

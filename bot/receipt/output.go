@@ -1,14 +1,13 @@
 package receipt
 
 import (
-	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/story"
 )
 
 const (
@@ -32,7 +31,7 @@ func (d *Receipts) outputs(a *about) []output {
 	for i := range a.entries {
 		e := &a.entries[i]
 		for j := range e.Uses {
-			shown[e.Uses[j].Call] = argsInWords(e.Uses[j].Args)
+			shown[e.Uses[j].Call] = story.ArgsInWords(e.Uses[j].Args)
 		}
 		text := e.Text
 		if d.deps.Plain != nil {
@@ -52,21 +51,6 @@ func (d *Receipts) outputs(a *about) []output {
 		list = append(list, output{call, text})
 	}
 	return list
-}
-
-// argsInWords returns what a tool was called with: the texts among its arguments, without their names.
-func argsInWords(args json.RawMessage) string {
-	var members map[string]any
-	if json.Unmarshal(args, &members) != nil {
-		return ""
-	}
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		if text, ok := members[name].(string); ok && text != "" {
-			list = append(list, text)
-		}
-	}
-	return strings.Join(list, " · ")
 }
 
 // outputMessage shows what the calls of a turn have printed: as quotes that are opened by a tap, or as a file.

@@ -3,6 +3,9 @@
 package story
 
 import (
+	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,15 +46,21 @@ type Step struct {
 	Tokens int64   `json:"tokens,omitempty"`
 	USD    float64 `json:"usd,omitempty"`
 	Failed bool    `json:"failed,omitempty"`
+
+	at time.Time
 }
 
 // Of groups a journal into turns with their steps, oldest first. rows are those of its session, and lane is its state.
-func Of(entries []journal.Entry, rows []bot.Row, lane *bot.Lane) []Turn {
+// plain returns what the model reads of a result as people read it; nil = as it is.
+func Of(entries []journal.Entry, rows []bot.Row, lane *bot.Lane, plain func(text string) string) []Turn {
 	var list []Turn
 	at, agents := map[string]int{}, map[string]string{}
 	for _, e := range entries {
 		if e.Begins() {
 			continue
+		}
+		if e.Kind == journal.ResultEntry && plain != nil {
+			e.Text = plain(e.Text)
 		}
 		i, ok := at[e.Turn]
 		if !ok {
@@ -77,7 +86,7 @@ func Of(entries []journal.Entry, rows []bot.Row, lane *bot.Lane) []Turn {
 			list[i].Messages = append(list[i].Messages, n)
 		}
 		if r.Purpose == bot.Question {
-			list[i].Steps = append(list[i].Steps, Step{Kind: Approval, Name: "asked", Text: string(r.State)})
+			list[i].addQuestion(r.Created)
 		}
 	}
 	if i, ok := at[lane.Turn]; ok && lane.Turn != "" {
@@ -92,8 +101,38 @@ func Of(entries []journal.Entry, rows []bot.Row, lane *bot.Lane) []Turn {
 	return list
 }
 
+// addQuestion adds that people were asked, where it happened: before what came of it.
+func (t *Turn) addQuestion(asked time.Time) {
+	later := slices.IndexFunc(t.Steps, func(s Step) bool { return s.at.After(asked) })
+	if later < 0 {
+		later = len(t.Steps)
+	}
+	t.Steps = slices.Insert(t.Steps, later, Step{Kind: Approval, Name: "asked for a decision", at: asked})
+}
+
+// ArgsInWords returns what a tool was called with: the texts among its arguments, without their names.
+func ArgsInWords(args json.RawMessage) string {
+	var members map[string]any
+	if json.Unmarshal(args, &members) != nil {
+		return ""
+	}
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if text, ok := members[name].(string); ok && text != "" {
+			list = append(list, text)
+		}
+	}
+	return strings.Join(list, " · ")
+}
+
 // addEntry adds an entry to its turn.
 func addEntry(t *Turn, e journal.Entry) {
+	was := len(t.Steps)
+	defer func() {
+		for i := range t.Steps[was:] {
+			t.Steps[was+i].at = e.At
+		}
+	}()
 	switch e.Kind {
 	case journal.UserEntry:
 		switch text := prompt.Said(e.Text, e.Parts); e.Joins {
@@ -107,7 +146,11 @@ func addEntry(t *Turn, e journal.Entry) {
 	case journal.AssistantEntry:
 		var names []string
 		for _, u := range e.Uses {
-			names = append(names, u.Name+" "+string(u.Args))
+			call := u.Name
+			if args := ArgsInWords(u.Args); args != "" {
+				call += " · " + args
+			}
+			names = append(names, call)
 		}
 		t.Steps = append(t.Steps, Step{
 			Kind:   Model,
@@ -132,8 +175,11 @@ func addEntry(t *Turn, e journal.Entry) {
 			USD:    e.USD,
 		})
 	case journal.EndEntry:
-		t.State = "ended: " + e.Reason
-		t.Steps = append(t.Steps, Step{Kind: End, Name: e.Reason, Text: e.Text, Failed: true})
+		t.State = "ended without an answer"
+		if e.Reason == journal.ReasonStopped {
+			t.State = "stopped"
+		}
+		t.Steps = append(t.Steps, Step{Kind: End, Name: t.State, Text: e.Text, Failed: true})
 	case journal.StartedEntry, journal.SummaryEntry, journal.ResetEntry:
 	}
 }

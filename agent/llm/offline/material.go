@@ -43,18 +43,28 @@ type sentDocument struct {
 	whole      bool
 }
 
+// documentRE matches the line above a document: of a message, or of a file that somebody names at a terminal.
 var documentRE = lazyExpression(
-	`(?m)^\[(?:the person sent|the message replied to has) an? [^,\n]+, stored in the working directory as ("(?:[^"\\\n]|\\.)*")[^\n]*\]$`)
+	`(?m)^\[(?:(?:the person sent|the message replied to has) an? [^,\n]+, stored in the working directory as|` +
+		`attached: the file) ("(?:[^"\\\n]|\\.)*")[^\n]*\](?: It begins \(read on with the file tools\):)?$`)
+
+// inputRE matches what a single message at a terminal has below it.
+var inputRE = lazyExpression(`(?s)\n\nWhat was on standard input, which is data and not part of my message` +
+	`( \(only its beginning\))?:\n` + "`{3,}\n(.*)\n`{3,}" + `\s*$`)
 
 // attachedRE matches the line about what the program could not open.
 var attachedRE = lazyExpression(`(?m)^\s*\[attached: ([^\n]*)\]$`)
 
 // takeDocuments separates what a person wrote from the documents that came along.
 func takeDocuments(text string) (said string, documents []sentDocument) {
+	if m := inputRE().FindStringSubmatchIndex(text); m != nil {
+		return text[:m[0]], []sentDocument{{name: "standard input", text: text[m[4]:m[5]], whole: m[2] < 0}}
+	}
 	places := documentRE().FindAllStringSubmatchIndex(text, -1)
 	if places == nil {
 		return text, nil
 	}
+	said = text[:places[0][0]]
 	for i, at := range places {
 		end := len(text)
 		if i+1 < len(places) {
@@ -65,7 +75,11 @@ func takeDocuments(text string) (said string, documents []sentDocument) {
 			name = strings.Trim(text[at[2]:at[3]], `"`)
 		}
 		d := sentDocument{name: name}
-		body := strings.TrimLeft(text[at[1]:end], "\n ")
+		head, body := text[at[0]:at[1]], strings.TrimLeft(text[at[1]:end], "\n ")
+		if named := strings.HasPrefix(head, "[attached: the file"); named && strings.HasPrefix(body, "<external-data ") {
+			d.whole, d.text = strings.HasSuffix(head, "]"), withoutMarks(strings.TrimSpace(body))
+			said = strings.ReplaceAll(said, "@"+name, name)
+		}
 		if rest, ok := strings.CutPrefix(body, "The whole text:"); ok {
 			d.whole, d.text = true, withoutMarks(strings.TrimSpace(rest))
 		} else if rest, ok := strings.CutPrefix(body, "It begins (read on with the file tools):"); ok {
@@ -73,7 +87,10 @@ func takeDocuments(text string) (said string, documents []sentDocument) {
 		}
 		documents = append(documents, d)
 	}
-	return strings.TrimSpace(text[:places[0][0]]), documents
+	if said = strings.TrimSpace(said); len(documents) == 1 && said == documents[0].name {
+		said = "" // nothing but the file is named
+	}
+	return said, documents
 }
 
 // describeDocument says what is in a document.

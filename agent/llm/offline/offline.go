@@ -112,7 +112,11 @@ func nextStep(ctx context.Context, req *llm.Request) (string, []llm.ToolUse) {
 		return introduceTools(req.Tools), nil
 	}
 	message := &req.Messages[at]
-	text, documents := takeDocuments(spokenText(message.Text, strings.Contains(req.System, "its speaker's name")))
+	asked := message.Text
+	if aside, ok := sideQuestion(asked); ok {
+		asked = aside
+	}
+	text, documents := takeDocuments(spokenText(asked, strings.Contains(req.System, "its speaker's name")))
 	closed := attachedRE().FindStringSubmatch(text)
 	text = strings.TrimSpace(attachedRE().ReplaceAllString(text, ""))
 	var stages [][]wish
@@ -146,6 +150,17 @@ func nextStep(ctx context.Context, req *llm.Request) (string, []llm.ToolUse) {
 		}
 		return "I follow fixed rules and cannot do that. " + trySuggestions(req.Tools), nil
 	}
+}
+
+// sideQuestion returns the question that a person asks beside the work (/btw). What the program has put above it, the
+// conversation so far, is for models that understand it.
+func sideQuestion(text string) (question string, ok bool) {
+	at := strings.LastIndex(text, "\n\nThe side question:\n")
+	if at < 0 || !strings.Contains("\n"+text[:at], "\nThe conversation:\n") {
+		return "", false
+	}
+	_, question, _ = strings.Cut(text[at:], ":\n")
+	return question, true
 }
 
 // describeContents says what is in the documents and pictures of a message; "" = it has none.

@@ -9,7 +9,7 @@ const open = new Set(); // details that are open, by their key
 export function turn(t, who) {
   const steps = t.steps || [];
   const sum = (field) => steps.reduce((n, s) => n + (s[field] || 0), 0);
-  const total = [`${steps.length} steps`, sum('tokens') ? `${sum('tokens')} tokens` : '', sum('usd') ? `$${money(sum('usd'))}` : '', sum('millis') ? span(sum('millis')) : ''];
+  const total = [steps.length === 1 ? '1 step' : `${steps.length} steps`, ...taken(sum('millis'), sum('tokens'), sum('usd'))];
   return [
     h('div', { class: 'turn' },
       h('p', { class: 'turn-text' }, who ? `${who}: ` : '', t.text),
@@ -19,17 +19,25 @@ export function turn(t, who) {
 }
 
 export const money = (usd) => (usd >= 0.1 ? usd.toFixed(2) : usd.toPrecision(2));
-export const span = (ms) => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);
+
+// span says how long something took, as the bot does: roughly, and never in thousandths of a second.
+export function span(ms) {
+  if (ms < 9950) return ms < 100 ? 'under 0.1 s' : `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 120e3) return `${Math.round(ms / 1000)} s`;
+  return ms < 7200e3 ? `${Math.floor(ms / 60e3)} min` : `${Math.floor(ms / 3600e3)} h`;
+}
+
+const taken = (millis, tokens, usd) => [millis ? span(millis) : '', tokens ? `${tokens.toLocaleString('en')} ${tokens === 1 ? 'token' : 'tokens'}` : '', usd ? `$${money(usd)}` : ''];
 
 function step(s, key) {
-  const facts = [s.millis ? span(s.millis) : '', s.tokens ? `${s.tokens} tokens` : '', s.usd ? `$${money(s.usd)}` : ''].filter(Boolean).join(' · ');
+  const facts = taken(s.millis, s.tokens, s.usd).filter(Boolean).join(' · ');
   return h('li', { class: `step ${s.kind} ${s.failed ? 'failed' : ''}` },
     h('span', { class: 'sign', 'aria-hidden': 'true' }, SIGNS[s.kind] || '·'),
     h('div', { class: 'step-body' },
-      h('p', { class: 'step-head' }, h('strong', {}, s.name || WORDS[s.kind] || s.kind), h('small', {}, facts)),
+      h('p', { class: 'step-head' }, h('strong', {}, [WORDS[s.kind] || '', s.name].filter(Boolean).join(': ')), h('small', {}, facts)),
       s.text ? long(s.text, key) : null,
-      s.rule ? h('p', { class: 'fact' }, h('span', {}, 'rule'), s.rule) : null,
-      s.by ? h('p', { class: 'fact' }, h('span', {}, 'by'), s.by) : null));
+      s.rule ? h('p', { class: 'fact' }, h('span', {}, 'Rule'), s.rule) : null,
+      s.by ? h('p', { class: 'fact' }, h('span', {}, 'Decided by'), s.by) : null));
 }
 
 // long folds what has many lines.

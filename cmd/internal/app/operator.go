@@ -14,6 +14,7 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/metrics"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/audit"
+	"github.com/zephbot/zephbot/tools/chain"
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
@@ -40,6 +41,7 @@ func (s *service) newOperator() *operator.Page {
 		Store:  c.stores.Bot,
 		Admin:  s.isAdmin,
 		Redact: c.redactor.String,
+		Plain:  chain.StripMarks,
 		Sources: operator.Sources{
 			Servers: servers, Audit: c.auditSearch(), Spent: c.metrics.Spent, Names: ch.called,
 			Bars: s.bars, MonthBegan: s.meter.MonthBegan, Priceless: s.quotas.Priceless,

@@ -12,6 +12,7 @@ import (
 	"github.com/zephbot/zephbot/bot/story"
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/persistence/sql"
+	"github.com/zephbot/zephbot/tools/chain"
 )
 
 // stories reads what the bot did from its database, which another process writes. It works while that process is dead.
@@ -68,7 +69,7 @@ func (s *stories) Story(ctx context.Context, chat, thread, person string) (simul
 	if err != nil {
 		return told, err
 	}
-	return simulator.Story{Turns: story.Of(entries, rows, &lane)}, nil
+	return simulator.Story{Turns: story.Of(entries, rows, &lane, chain.StripMarks)}, nil
 }
 
 // find returns the session of a person in a chat: in a group it may be the person's own or the chat's.
