@@ -345,9 +345,11 @@ func opaqueID(o tools.Origin) string {
 }
 
 func offeredTools(offers []Offer) []llm.Tool {
-	list := make([]llm.Tool, len(offers))
-	for i, o := range offers {
-		list[i] = llm.Tool{Name: o.Name, Description: o.Description, Schema: o.Schema}
+	list := make([]llm.Tool, 0, len(offers))
+	for i := range offers {
+		if o := &offers[i]; !o.Named {
+			list = append(list, llm.Tool{Name: o.Name, Description: o.Description, Schema: o.Schema})
+		}
 	}
 	return list
 }

@@ -133,6 +133,9 @@ type Offer struct {
 	tools.Definition
 	Description string
 	Schema      json.RawMessage
+	// Named: the model knows only its name, from the description of another tool. It may call it, but the request does
+	// not define it.
+	Named bool
 }
 
 // Plain offers a definition unchanged.

@@ -76,6 +76,8 @@ type Reader interface {
 	Due(ctx context.Context, channel, bot string, now time.Time, limit int) ([]Row, error)
 	// Row returns one row; ErrNotFound.
 	Row(ctx context.Context, id int64) (Row, error)
+	// RowOf returns the row of a key that is not empty; ErrNotFound.
+	RowOf(ctx context.Context, key string) (Row, error)
 	// Stranded lists rows of this process in state sending. Those taken over from a process that died have Doubt set.
 	Stranded(ctx context.Context, channel, bot string) ([]Row, error)
 	// Lost lists rows in state unknown: somebody waits for them and has not been told that they may not have arrived.

@@ -38,6 +38,9 @@ type Definition struct {
 	Trusted bool           // the annotations of the MCP server are believed
 	Timeout time.Duration  // limit for one run; 0 = the tool limits itself
 	Says    *act.Statement // statement of a built-in tool; nil = none. Use Stated to read it
+	// Seldom says in a few words what a tool is for that few turns need. A model reads only these until it asks for the
+	// tool (agent/catalog); "" = it is always shown.
+	Seldom string
 	// Outside: its commands run in another program (an editor), where our kernel sandbox does not confine them.
 	Outside bool
 }

@@ -25,8 +25,11 @@ func (c *Catalog) applyRanking(s *snapshot, r *ranking, done, used, found map[st
 			ch.Score = float64(r.scores[i]) + ch.Boost
 		}
 		ch.Reasons = c.sureReasons(s, r, i, used, found)
+		if s.deferred(i) && done[def.Name] {
+			ch.Reasons = append(ch.Reasons, InUse)
+		}
 		switch {
-		case len(ch.Reasons) > 0:
+		case len(ch.Reasons) > 0, s.deferred(i):
 		case def.Server == "":
 			own = append(own, i)
 		default:
@@ -42,7 +45,11 @@ func (c *Catalog) applyRanking(s *snapshot, r *ranking, done, used, found map[st
 	irrelevant := []Reason{NotRelevant} // shared, so it has no spare capacity
 	for i := range d.choices {
 		ch := &d.choices[i]
-		if ch.Shown = len(ch.Reasons) > 0; !ch.Shown {
+		switch ch.Shown = len(ch.Reasons) > 0; {
+		case ch.Shown:
+		case s.deferred(i):
+			ch.Reasons = onDemand
+		default:
 			ch.Reasons = irrelevant
 		}
 	}
@@ -75,8 +82,11 @@ func (c *Catalog) chooseForeign(s *snapshot, choices []Choice, candidates []int,
 // anyScore is below every score.
 const anyScore = -2
 
-// unfiltered is shared by all tools that no filter applies to, so it has no spare capacity.
-var unfiltered = []Reason{Unfiltered}
+// unfiltered and onDemand are shared by all tools that no filter applies to, so they have no spare capacity.
+var (
+	unfiltered = []Reason{Unfiltered}
+	onDemand   = []Reason{OnDemand}
+)
 
 // sureReasons returns the reasons to show a tool that do not depend on its rank.
 func (c *Catalog) sureReasons(s *snapshot, r *ranking, i int, used, found map[string]bool) []Reason {
@@ -91,6 +101,9 @@ func (c *Catalog) sureReasons(s *snapshot, r *ranking, i int, used, found map[st
 	add(found[def.Name], Found)
 	add(r.carried[def.Name], Carried)
 	if def.Server == "" {
+		if s.deferred(i) {
+			return list
+		}
 		if !c.o.Filter.Enabled {
 			if len(list) == 0 {
 				return unfiltered

@@ -8,15 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools"
 )
 
-// SearchName is the tool that finds tools that were not shown. The catalog offers it only if it leaves out a tool of a
-// server that could be called.
+// SearchName is the tool that finds tools that were not shown. The catalog offers it only if it leaves out a tool that
+// could be called.
 const SearchName = "tool_search"
 
 // Says returns the tool's statement about itself.
@@ -28,15 +26,14 @@ func Says() []act.Tool {
 
 // Limits of a search.
 const (
-	defaultFound  = 5
-	maxFound      = 20
-	maxFoundLine  = 160 // characters of a description
-	maxSearchText = 500 // characters of the query
+	defaultFound = 5
+	maxFound     = 20
+	maxFoundLine = 160 // characters of a description
 )
 
 type searchArgs struct {
-	Query string `json:"query" jsonschema:"words for what the tool should do, or a part of its name; in English as tools are described in it"`
-	Max   int    `json:"max_results,omitempty" jsonschema:"most tools to find"`
+	Query string `json:"query" jsonschema:"English words or a name"`
+	Max   int    `json:"max_results,omitempty"`
 }
 
 // SearchTool returns tool_search over the catalog's tools. It finds only tools that the conversation may call. Tools
@@ -45,14 +42,7 @@ func (c *Catalog) SearchTool() (tools.Tool, error) {
 	return tools.New(tools.Typed[searchArgs]{
 		Definition: tools.Definition{
 			Name: SearchName, ReadOnly: true, Says: act.Of(Says(), SearchName),
-			Description: "Finds tools that you were not shown: there are more than fit. " +
-				"The tools that it finds can be called from your next step on.",
-		},
-		Adjust: func(s *jsonschema.Schema) {
-			query, most := s.Properties["query"], s.Properties["max_results"]
-			query.MinLength, query.MaxLength = new(1), new(maxSearchText)
-			most.Minimum, most.Maximum = new(1.0), new(float64(maxFound))
-			most.Description += fmt.Sprintf("; %d without it", defaultFound)
+			Description: "Finds tools that you were not shown, for your next step.",
 		},
 		Describe: func(_ context.Context, _ *tools.Call, in searchArgs) (tools.Subject, error) {
 			return tools.Subject{Inputs: []string{in.Query}, Show: "search tools: " + in.Query}, nil
@@ -64,11 +54,10 @@ func (c *Catalog) SearchTool() (tools.Tool, error) {
 }
 
 func (c *Catalog) searchTools(from tools.Origin, in searchArgs, overlay *tools.Overlay) *tools.Result {
-	defs, _ := c.sourceTools(from, overlay)
-	s := c.prepareSnapshot(defs)
-	found := c.findTools(s, in.Query, cmp.Or(in.Max, defaultFound))
-	if len(s.foreign) == 0 {
-		return &tools.Result{Text: "There are no tools of servers here."}
+	s := c.prepareSnapshot(c.sourceTools(from, overlay))
+	found := c.findTools(s, in.Query, min(max(cmp.Or(in.Max, defaultFound), 1), maxFound))
+	if len(found) == 0 && len(s.foreign) == 0 {
+		return &tools.Result{Text: "No tool matches. There are no tools of servers here."}
 	}
 	if len(found) == 0 {
 		servers := strings.Join(slices.Sorted(maps.Keys(s.server)), ", ")
@@ -82,7 +71,9 @@ func (c *Catalog) searchTools(from tools.Origin, in searchArgs, overlay *tools.O
 	servers := map[string]bool{}
 	for _, i := range found {
 		d := s.defs[i]
-		servers["mcp:"+d.Server] = true
+		if d.Server != "" {
+			servers["mcp:"+d.Server] = true
+		}
 		res.Found = append(res.Found, d.Name)
 		fmt.Fprintf(&b, "%s: %s", d.Name, cleanLine(d.Description, maxFoundLine))
 		if first := c.graph.rules[d.Name].Requires; len(first) > 0 {
@@ -95,7 +86,7 @@ func (c *Catalog) searchTools(from tools.Origin, in searchArgs, overlay *tools.O
 	return res
 }
 
-// findTools ranks the tools of servers by the words of a query: names that it mentions first, then by similarity. The
+// findTools ranks the tools of servers, and those on demand, by the words of a query: names that it mentions first, then by similarity. The
 // best of every server come before the second best of any, so that no server can fill the list. A tool that cannot be
 // shown, because its definition exceeds the budget, is not found.
 func (c *Catalog) findTools(s *snapshot, query string, most int) []int {
@@ -105,11 +96,11 @@ func (c *Catalog) findTools(s *snapshot, query string, most int) []int {
 	var hits []int
 	for i, d := range s.defs {
 		switch {
-		case d.Server == "", c.o.Budget > 0 && s.infos[i].tokens > c.o.Budget:
+		case d.Server == "" && !s.deferred(i), d.Server != "" && c.o.Budget > 0 && s.infos[i].tokens > c.o.Budget:
 		case said[i]:
 			scores[i] += 2
 			hits = append(hits, i)
-		case scores[i] > 0, named[d.Server]:
+		case scores[i] > 0, d.Server != "" && named[d.Server]:
 			hits = append(hits, i)
 		}
 	}
@@ -137,6 +128,6 @@ func (c *Catalog) sourceTools(
 
 // allTools is the snapshot of all tools, for any chat.
 func (c *Catalog) allTools() *snapshot {
-	defs, _ := c.sourceTools(tools.Origin{}, nil)
-	return c.prepareSnapshot(defs)
+	defs, search := c.sourceTools(tools.Origin{}, nil)
+	return c.prepareSnapshot(defs, search)
 }

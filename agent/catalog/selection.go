@@ -23,12 +23,15 @@ const (
 	Found            Reason = "Found"            // a search of this turn found it
 	Used             Reason = "Used"             // it ran in this turn
 	Kept             Reason = "Kept"             // shown earlier in this turn
+	InUse            Reason = "InUse"            // seldom needed, but it has succeeded in this conversation
 	DependencyMet    Reason = "DependencyMet"    // all tools that it requires have succeeded
 	PreferenceBoost  Reason = "PreferenceBoost"  // tools that it is preferred after have succeeded
 	DependencyUnmet  Reason = "DependencyUnmet"  // hidden: see Missing
 	// Hidden: the definitions of servers exceed their share of the context, or there are
 	// more tools than a request takes.
 	OverBudget Reason = "OverBudget"
+	// Hidden: seldom needed (tools.Definition.Seldom), and nobody has asked for it. tool_search names it.
+	OnDemand Reason = "OnDemand"
 	// Hidden: not similar enough, beyond the limit, or not chosen by the model.
 	NotRelevant Reason = "NotRelevant"
 )

@@ -41,23 +41,31 @@ type snapshot struct {
 	// The definitions by kind.
 	own, foreign []tools.Definition
 	words        func() *wordIndex
-	// all returns the names and offers of all tools, in order. Neither slice has spare capacity.
-	all func() ([]string, []agent.Offer)
+	search       *tools.Definition // tool_search; nil = it may not be used
+	seldom       bool              // there are tools that are shown on demand: see deferred
+	// usual returns what a turn is shown that no filter applies to: the names and offers of all tools, in order, with
+	// those on demand only named. Neither slice has spare capacity.
+	usual func() ([]string, []agent.Offer)
+}
+
+// deferred reports whether a tool is shown only on demand. Without tool_search, a model could not ask for it.
+func (s *snapshot) deferred(i int) bool {
+	return s.seldom && s.defs[i].Seldom != "" && s.defs[i].Server == ""
 }
 
 // prepareSnapshot returns the cached snapshot of a list of definitions, or makes one. Comparing is cheap, because
 // unchanged lists share their memory.
-func (c *Catalog) prepareSnapshot(defs []tools.Definition) *snapshot {
+func (c *Catalog) prepareSnapshot(defs []tools.Definition, search *tools.Definition) *snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, l := range c.lists {
-		if sameDefinitions(l.defs, defs) {
+		if sameDefinitions(l.defs, defs) && (l.search == nil) == (search == nil) {
 			copy(c.lists[1:i+1], c.lists[:i])
 			c.lists[0] = l
 			return l
 		}
 	}
-	l := c.newList(slices.Clone(defs))
+	l := c.newList(slices.Clone(defs), search)
 	c.lists = slices.Insert(c.lists, 0, l)
 	if len(c.lists) > maxLists {
 		c.lists = slices.Delete(c.lists, maxLists, len(c.lists))
@@ -65,10 +73,11 @@ func (c *Catalog) prepareSnapshot(defs []tools.Definition) *snapshot {
 	return l
 }
 
-func (c *Catalog) newList(defs []tools.Definition) *snapshot {
+func (c *Catalog) newList(defs []tools.Definition, search *tools.Definition) *snapshot {
 	l := &snapshot{
 		defs: defs, infos: make([]*info, len(defs)),
 		at: make(map[string]int, len(defs)), server: map[string]int{},
+		search: search,
 	}
 	h := blake3.New()
 	for i, d := range defs {
@@ -76,6 +85,7 @@ func (c *Catalog) newList(defs []tools.Definition) *snapshot {
 		l.infos[i], l.at[d.Name] = in, i
 		if d.Server == "" {
 			l.own = append(l.own, d)
+			l.seldom = l.seldom || d.Seldom != "" && search != nil && !c.o.Filter.Enabled
 		} else {
 			l.foreign = append(l.foreign, d)
 			l.server[d.Server]++
@@ -90,13 +100,34 @@ func (c *Catalog) newList(defs []tools.Definition) *snapshot {
 		}
 		return newWordIndex(docs)
 	})
-	l.all = sync.OnceValues(func() (names []string, offers []agent.Offer) {
-		for i, in := range l.infos {
-			names, offers = append(names, l.defs[i].Name), append(offers, in.offer)
+	l.usual = sync.OnceValues(func() (names []string, offers []agent.Offer) {
+		shown := make([]Choice, len(defs))
+		for i := range shown {
+			shown[i] = Choice{Tool: defs[i].Name, Shown: !l.deferred(i)}
 		}
-		return slices.Clip(names), slices.Clip(offers)
+		if !l.seldom {
+			search = nil
+		}
+		return arrangeOffers(l, nil, shown, search)
 	})
 	return l
+}
+
+// offerSearch returns tool_search as a turn is shown it: it names the tools that are shown on demand. What it says
+// depends on the snapshot alone, so that requests begin alike.
+func (s *snapshot) offerSearch(search *tools.Definition) agent.Offer {
+	offer := agent.Plain(*search)
+	if !s.seldom {
+		return offer
+	}
+	var hints []string
+	for i := range s.defs {
+		if s.deferred(i) {
+			hints = append(hints, s.defs[i].Name+": "+s.defs[i].Seldom)
+		}
+	}
+	offer.Description += " Such as " + strings.Join(hints, "; ") + "."
+	return offer
 }
 
 // infoOf returns the cached info of a definition, or makes it. c.mu must be held.
@@ -167,7 +198,7 @@ func sameDefinition(a, b *tools.Definition) bool {
 	return a.Name == b.Name && a.Description == b.Description &&
 		bytes.Equal(a.Schema, b.Schema) && bytes.Equal(a.OutputSchema, b.OutputSchema) &&
 		a.ReadOnly == b.ReadOnly && a.Destructive == b.Destructive &&
-		a.Server == b.Server && a.Trusted == b.Trusted && a.Timeout == b.Timeout && a.Says == b.Says
+		a.Server == b.Server && a.Trusted == b.Trusted && a.Timeout == b.Timeout && a.Says == b.Says && a.Seldom == b.Seldom
 }
 
 // parameterNames lists the names of all properties of a schema, including nested ones, once per occurrence.

@@ -35,7 +35,7 @@ type turnState struct {
 func (c *Catalog) Tools(ctx context.Context, turn *agent.Turn, view agent.View) []agent.Offer {
 	began := c.o.Now()
 	defs, search := c.sourceTools(turn.Origin, turn.Tools)
-	s := c.prepareSnapshot(defs)
+	s := c.prepareSnapshot(defs, search)
 	t := c.stateOf(turn)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,9 +74,9 @@ func (c *Catalog) Tools(ctx context.Context, turn *agent.Turn, view agent.View) 
 	}
 	tokens, left := c.fitBudget(s, d.choices, found, done, extra)
 	c.tellShare(s, tokens, left)
-	names, offers := arrangeOffers(s, t.names, d.choices, searchTool(s, t.names, d.choices, search))
+	names, offers := c.listOffers(s, t.names, d.choices, searchTool(s, t.names, d.choices, search))
 	turn.Shown = recordedTools(s, names)
-	c.tellChoice(turn, view, r, d, len(offers), tokens, began)
+	c.tellChoice(turn, view, r, d, len(names), tokens, began)
 	if ctx.Err() != nil { // an interrupted ranking must not be kept
 		return offers
 	}
@@ -130,21 +130,21 @@ func succeededBefore(view *agent.View) map[string]bool {
 const mostRecorded = 256
 
 // recordedTools returns what a turn records of the tools that it is shown: nothing if they are those of the
-// snapshot, which every process knows.
+// snapshot that are usually shown, which every process knows.
 func recordedTools(s *snapshot, names []string) []string {
 	if len(names) > mostRecorded {
 		return nil
 	}
-	if all, _ := s.all(); slices.Equal(all, names) {
+	if usual, _ := s.usual(); slices.Equal(usual, names) {
 		return nil
 	}
 	return names
 }
 
-// searchTool returns tool_search if a tool of a server is left out that could be called, for lack of budget or of
-// similarity to what the person said, or if the turn was shown it before; else nil.
+// searchTool returns tool_search if there are tools on demand, if a tool of a server is left out that could be called,
+// for lack of budget or of similarity to what the person said, or if the turn was shown it before; else nil.
 func searchTool(s *snapshot, before []string, choices []Choice, search *tools.Definition) *tools.Definition {
-	if search == nil || slices.Contains(before, search.Name) {
+	if search == nil || s.seldom || slices.Contains(before, search.Name) {
 		return search
 	}
 	for i, ch := range choices {
@@ -155,14 +155,26 @@ func searchTool(s *snapshot, before []string, choices []Choice, search *tools.De
 	return nil
 }
 
+// listOffers is arrangeOffers, with a list that turns share where they are shown what is usual.
+func (c *Catalog) listOffers(
+	s *snapshot, before []string, choices []Choice, search *tools.Definition,
+) (names []string, offers []agent.Offer) {
+	usual := len(before) == 0 && (search != nil) == s.seldom
+	for i := range choices {
+		usual = usual && choices[i].Shown == !s.deferred(i)
+	}
+	if usual {
+		return s.usual()
+	}
+	return arrangeOffers(s, before, choices, search)
+}
+
 // arrangeOffers lists the tools shown before first and appends the new ones in the order of Source, and search, if it
-// is not nil. The result is shared with other turns if everything is shown.
+// is not nil. Those that are shown on demand come last, so that the request begins as before when one is asked for; the
+// others of them are only named.
 func arrangeOffers(
 	s *snapshot, before []string, choices []Choice, search *tools.Definition,
 ) (names []string, offers []agent.Offer) {
-	if len(before) == 0 && search == nil && !slices.ContainsFunc(choices, func(ch Choice) bool { return !ch.Shown }) {
-		return s.all()
-	}
 	seen := make(map[string]bool, len(before))
 	add := func(name string, o agent.Offer) {
 		if !seen[name] {
@@ -174,16 +186,33 @@ func arrangeOffers(
 		if i, ok := s.at[name]; ok && choices[i].Shown {
 			add(name, s.infos[i].offer)
 		} else if search != nil && name == search.Name {
-			add(name, agent.Plain(*search))
+			add(name, s.offerSearch(search))
 		}
 	}
+	var last []agent.Offer
 	for i, ch := range choices {
-		if ch.Shown {
+		switch {
+		case s.deferred(i):
+			offer := s.infos[i].offer
+			offer.Named = !ch.Shown
+			last = append(last, offer)
+		case ch.Shown:
 			add(ch.Tool, s.infos[i].offer)
 		}
 	}
 	if search != nil {
-		add(search.Name, agent.Plain(*search))
+		add(search.Name, s.offerSearch(search))
+	}
+	for _, o := range last {
+		if !o.Named {
+			add(o.Name, o)
+		}
+	}
+	names = slices.Clip(names)
+	for _, o := range last {
+		if o.Named {
+			offers = append(offers, o)
+		}
 	}
 	return names, slices.Clip(offers)
 }

@@ -72,6 +72,8 @@ type Options struct {
 type Store interface {
 	bot.Writer
 	bot.Facts
+	// RowOf returns the row of a key; bot.ErrNotFound.
+	RowOf(ctx context.Context, key string) (bot.Row, error)
 }
 
 // Guard implements turn.Guard. Safe for concurrent use.

@@ -57,10 +57,16 @@ func (d *Admissions) Feature(words texts.Words, follow func(ctx context.Context)
 	}
 }
 
+// Settle is Settle of the guard.
+func (d *Admissions) Settle(ctx context.Context, report func(err error), sent func(place bot.Place)) error {
+	return d.guard.Settle(ctx, report, sent)
+}
+
 // done is the outcome of an admin's request.
 type done struct {
 	text    string
 	card    *bot.Content // instead of text
+	key     string       // of the row with it
 	effect  turn.Effect  // without the answer
 	changed bool
 }
@@ -96,7 +102,7 @@ func (d *Admissions) Admit(ctx context.Context, call *turn.Call) (turn.Effect, e
 	return d.replyWithEffect(call, func() (done, error) {
 		id := strings.Join(words, " ")
 		if !isTelegramID(id) { // whoever has taken a name gets no rights by it
-			return d.askByName(ctx, msg, id)
+			return d.askByNameIn(ctx, msg, id)
 		}
 		if isGroupID(id) {
 			return d.admitGroup(ctx, msg, id)
@@ -113,13 +119,33 @@ func (g *Guard) repliedTo(msg *bot.Message) string {
 	return ""
 }
 
+// askByNameIn is askByName anywhere: what it finds is for the admin alone, and a group is told where it is.
+func (d *Admissions) askByNameIn(ctx context.Context, msg *bot.Message, name string) (done, error) {
+	g := d.guard
+	out, err := d.askByName(ctx, msg, name)
+	if err != nil || !msg.Place.Group || out.text == g.words.NameUnknown(msg.Language, name, nil) ||
+		g.opts.Private == nil {
+		return out, err
+	}
+	content := bot.Content{Text: out.text, Entities: render.Inert(out.text), Language: msg.Language}
+	if out.card != nil {
+		content = *out.card
+	}
+	to := g.opts.Private(msg.Person)
+	out.effect.Change.Send = append(out.effect.Change.Send, bot.Row{
+		Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: out.key, Content: content,
+	})
+	out.card, out.key, out.text = nil, "", g.words.ByNameHere(msg.Language)
+	return out, nil
+}
+
 // askByName answers /admit NAME. Anybody can take a name, so that it gives no rights: of somebody who waits for an answer
-// the admin gets the card again, of others the ids. The list that is searched names people: a group is not told.
+// the admin gets the card again, of others the ids.
 func (d *Admissions) askByName(ctx context.Context, msg *bot.Message, name string) (done, error) {
 	g := d.guard
 	ids, err := d.idsOf(ctx, msg, name)
-	if err != nil || msg.Place.Group {
-		return done{text: g.words.NameUnknown(msg.Language, name, ids)}, err
+	if err != nil {
+		return done{}, err
 	}
 	all := personKey(msg.Place, "")
 	list, err := g.listStrangers(ctx, all)
@@ -145,7 +171,11 @@ func (d *Admissions) askByName(ctx context.Context, msg *bot.Message, name strin
 		return done{text: g.words.NameUnknown(msg.Language, name, ids)}, err
 	}
 	card := g.strangerCard(msg.Language, ids[0], s)
-	return done{card: &card}, nil
+	out := done{card: &card, key: "asks/" + msg.ID + "/" + ids[0]}
+	s.noteCard(out.key)
+	f, err := s.fact(msg.Place, ids[0])
+	out.effect.Change.Facts = []bot.Fact{f}
+	return out, err
 }
 
 // hasName reports whether a name is the one that somebody has typed.
@@ -205,6 +235,9 @@ func (d *Admissions) replyWithEffect(call *turn.Call, work func() (done, error))
 		content = *out.card
 	}
 	e := call.Reply(content)
+	if out.key != "" {
+		e.Change.Send[0].Key = out.key
+	}
 	e.Change.Send = append(e.Change.Send, out.effect.Change.Send...)
 	e.Change.Facts = out.effect.Change.Facts
 	e.Change.Lanes = out.effect.Change.Lanes
@@ -255,7 +288,7 @@ func (d *Admissions) admitPerson(ctx context.Context, msg *bot.Message, id strin
 	if err != nil {
 		return done{}, err
 	}
-	s, err := d.strangerOf(ctx, msg.Place, id)
+	s, err := d.guard.strangerOf(ctx, msg.Place, id)
 	if err != nil {
 		return done{}, err
 	}
@@ -277,10 +310,13 @@ func (d *Admissions) admitPerson(ctx context.Context, msg *bot.Message, id strin
 		return done{}, err
 	}
 	out.text = w.Admitted(language, g.displayedPerson(e))
+	if err = g.endCards(ctx, msg, e, s, &out.effect.Change); err != nil {
+		return done{}, err
+	}
 	if s != nil && !known && g.opts.Private != nil { // a bot cannot begin a chat
 		row, err := d.rowFor(ctx, s, id)
 		row.Content.Text = w.YouAreAdmitted(s.Language, len(out.effect.Change.Arrive) > 0)
-		out.effect.Change.Send = []bot.Row{row}
+		out.effect.Change.Send = append(out.effect.Change.Send, row)
 		return out, err
 	}
 	return out, nil
@@ -334,7 +370,7 @@ func (d *Admissions) refuseStranger(
 	case known:
 		return done{text: w.Blocked(language, g.displayedPerson(before))}, nil
 	}
-	s, err := d.strangerOf(ctx, msg.Place, before.ID)
+	s, err := d.guard.strangerOf(ctx, msg.Place, before.ID)
 	if err != nil {
 		return done{}, err
 	}
@@ -348,11 +384,17 @@ func (d *Admissions) refuseStranger(
 			out.effect.Change.Facts = append(out.effect.Change.Facts, absentEntry(msg.Place, Entry{ID: e.ID, Group: true}))
 		}
 		out.text = w.Blocked(language, g.displayedPerson(e))
-		return out, err
+		return out, cmp.Or(err, g.endCards(ctx, msg, e, s, &out.effect.Change))
 	}
 	out := done{changed: true, text: w.Declined(language, g.displayedPerson(e))}
 	if s == nil || s.Declined {
 		return out, nil
+	}
+	out.effect.Change.Send, err = g.endedCards(ctx, msg, s, func(language string) string {
+		return w.Declined(language, g.displayedPerson(e))
+	})
+	if err != nil {
+		return done{}, err
 	}
 	row, err := d.rowFor(ctx, s, e.ID)
 	if err != nil {
@@ -373,7 +415,7 @@ func (d *Admissions) refuseStranger(
 	if e.Group {
 		out.effect.Change.Facts = append(out.effect.Change.Facts, absentEntry(msg.Place, e))
 	}
-	out.effect.Change.Send = []bot.Row{row}
+	out.effect.Change.Send = append(out.effect.Change.Send, row)
 	return out, nil
 }
 
@@ -416,7 +458,7 @@ func (d *Admissions) admitGroup(ctx context.Context, msg *bot.Message, id string
 	if known && before.Role != Blocked { // one that is blocked is admitted like a new one
 		return done{text: w.AdmittedAlready(language, g.displayedPerson(before))}, nil
 	}
-	s, err := d.strangerOf(ctx, msg.Place, id)
+	s, err := d.guard.strangerOf(ctx, msg.Place, id)
 	if err != nil {
 		return done{}, err
 	}
@@ -442,16 +484,7 @@ func (d *Admissions) admitGroup(ctx context.Context, msg *bot.Message, id string
 			Content: bot.Content{Text: w.InvitedGroup(s.Language), Language: s.Language},
 		}}
 	}
-	return out, nil
-}
-
-// strangerOf returns what admins were told about a person or group; nil = nothing.
-func (d *Admissions) strangerOf(ctx context.Context, place bot.Place, id string) (*stranger, error) {
-	list, err := d.guard.listStrangers(ctx, personKey(place, id))
-	if s, ok := list[personKey(place, id)]; ok {
-		return &s, err
-	}
-	return nil, err
+	return out, g.endCards(ctx, msg, e, s, &out.effect.Change)
 }
 
 // storeEntry returns the Effect that stores an entry, or deletes it, unless another admin changes it meanwhile: was is how

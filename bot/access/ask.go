@@ -58,6 +58,8 @@ type stranger struct {
 	by      string     // their id
 	joined  bool       // the bot was just added
 	Waits   bool       `json:"waits,omitempty"` // a group that asked when there was no admin
+	Cards   []string   `json:"cards,omitempty"` // keys of the rows that ask admins and await an answer
+	raw     string     // as it is stored
 }
 
 // fact returns a stranger as it is stored.
@@ -68,6 +70,7 @@ func (s *stranger) fact(place bot.Place, id string) (bot.Fact, error) {
 	}
 	return bot.Fact{
 		Bucket: strangerBucket, Key: personKey(place, id), Value: string(value), Expires: s.At.Add(strangerFor),
+		Was: &s.raw,
 	}, nil
 }
 
@@ -262,15 +265,22 @@ func (g *Guard) tellAdmins(
 	if g.opts.Private == nil {
 		return bot.Change{}, nobodyToAsk, nil
 	}
-	admins, err := g.allAdmins(ctx, place)
-	if err != nil || len(admins) == 0 {
-		return g.noteWaiting(ctx, place, id, s), nobodyToAsk, err
-	}
 	now := g.now()
 	key, all := personKey(place, id), personKey(place, "")
-	told, err := g.store.Fact(ctx, toldBucket, all, now) // before the list that is computed with
+	this, err := g.nextTold(ctx, place) // before the lists that are computed with
 	if err != nil {
-		return bot.Change{}, notAsked, fmt.Errorf("read of whom admins were told last: %w", err)
+		return bot.Change{}, notAsked, err
+	}
+	admins, err := g.allAdmins(ctx, place)
+	if err != nil || len(admins) == 0 {
+		return g.noteWaiting(ctx, place, id, s, this), nobodyToAsk, err
+	}
+	if slices.ContainsFunc(admins, func(admin string) bool { return g.nameOf(admin) == "" }) {
+		// One who has just written to another process: the card is in their language, and the stranger is told whom
+		// it asks.
+		if err := g.Follow(ctx); err != nil {
+			return bot.Change{}, notAsked, err
+		}
 	}
 	before, err := g.listStrangers(ctx, key)
 	if err != nil {
@@ -299,28 +309,43 @@ func (g *Guard) tellAdmins(
 	if today >= MostStrangers {
 		return bot.Change{}, notAsked, nil
 	}
-	s.At = now.UTC()
-	asks, err := s.fact(place, id)
-	if err != nil {
-		return bot.Change{}, notAsked, err
-	}
-	this := rand.Text()
-	change := bot.Change{Facts: []bot.Fact{
-		asks,
-		{Bucket: toldBucket, Key: all, Value: this, Expires: now.Add(strangerFor), Was: &told},
-	}}
+	s.At, s.Cards, s.raw = now.UTC(), before[key].Cards, before[key].raw
+	change := bot.Change{Facts: []bot.Fact{this}}
 	for _, admin := range admins {
-		to := g.opts.Private(admin)
-		content := g.strangerCard(g.seenPerson(admin).Language, id, s)
-		if isGroupID(id) {
-			content = g.groupCard(g.seenPerson(admin).Language, id, s, admin)
-		}
-		change.Send = append(change.Send, bot.Row{
-			Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: fmt.Sprintf("asks/%s/%s", this, admin),
-			Content: content,
-		})
+		change.Send = append(change.Send, g.askingRow(&s, id, admin, g.seenPerson(admin).Language, this.Value))
 	}
-	return change, adminsAsked, nil
+	asks, err := s.fact(place, id)
+	change.Facts = append(change.Facts, asks)
+	return change, adminsAsked, err
+}
+
+// nextTold returns the fact that goes with a Change that is computed from whom admins were told of. It is read before
+// that, so that the Change is refused with ErrConflict if another one comes in between.
+func (g *Guard) nextTold(ctx context.Context, place bot.Place) (bot.Fact, error) {
+	f := bot.Fact{
+		Bucket: toldBucket, Key: personKey(place, ""), Value: rand.Text(), Expires: g.now().Add(strangerFor),
+	}
+	was, err := g.store.Fact(ctx, f.Bucket, f.Key, g.now())
+	if err != nil {
+		return f, fmt.Errorf("read of whom admins were told last: %w", err)
+	}
+	f.Was = &was
+	return f, nil
+}
+
+// askingRow returns the card that asks an admin about a person or group, and notes it in s. this names the occasion.
+func (g *Guard) askingRow(s *stranger, id, admin, language, this string) bot.Row {
+	content := g.strangerCard(language, id, *s)
+	if isGroupID(id) {
+		content = g.groupCard(language, id, *s, admin)
+	}
+	to := g.opts.Private(admin)
+	row := bot.Row{
+		Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Content: content,
+		Key: fmt.Sprintf("asks/%s/%s/%s", this, id, admin),
+	}
+	s.noteCard(row.Key)
+	return row
 }
 
 // strangerCard asks an admin about a person. What the person has chosen, name and words, is a quotation, so that it
@@ -353,7 +378,9 @@ func (g *Guard) strangerButtons(language, id string) [][]bot.Button {
 
 // noteWaiting returns the Change that remembers a group that asked when there was no admin, so that the first one hears of
 // it. What cannot be read is not remembered: the group asks again.
-func (g *Guard) noteWaiting(ctx context.Context, place bot.Place, id string, s stranger) bot.Change {
+func (g *Guard) noteWaiting(
+	ctx context.Context, place bot.Place, id string, s stranger, this bot.Fact,
+) bot.Change {
 	list, err := g.listStrangers(ctx, personKey(place, ""))
 	if _, is := list[personKey(place, id)]; err != nil || is || !isGroupID(id) || len(list) >= MostStrangers {
 		return bot.Change{}
@@ -363,20 +390,30 @@ func (g *Guard) noteWaiting(ctx context.Context, place bot.Place, id string, s s
 	if err != nil {
 		return bot.Change{}
 	}
-	return bot.Change{Facts: []bot.Fact{f}}
+	return bot.Change{Facts: []bot.Fact{f, this}}
 }
 
-// askFirstAdmin adds to the Change that makes the sender of a message the first admin that they are asked about the groups
-// that asked before, which hear it.
-func (g *Guard) askFirstAdmin(ctx context.Context, msg *bot.Message, change *bot.Change) error {
-	all := personKey(msg.Place, "")
-	list, err := g.listStrangers(ctx, all)
-	if err != nil || g.opts.Private == nil {
+// askWaiting adds to a Change that admins are asked about the groups that asked when there was none, which hear it: names
+// are what the admins are called, and language what an admin reads.
+func (g *Guard) askWaiting(
+	ctx context.Context, place bot.Place, admins, names []string, language func(admin string) string, change *bot.Change,
+) error {
+	if g.opts.Private == nil {
+		return nil
+	}
+	this, err := g.nextTold(ctx, place)
+	if err != nil {
 		return err
 	}
+	all := personKey(place, "")
+	list, err := g.listStrangers(ctx, all)
+	if err != nil {
+		return err
+	}
+	change.Facts = append(change.Facts, this)
 	for _, key := range slices.Sorted(maps.Keys(list)) {
 		id, s := strings.TrimPrefix(key, all), list[key]
-		to := groupPlace(msg.Place, id)
+		to := groupPlace(place, id)
 		admitted, err := g.inAdmittedGroup(ctx, to)
 		if err != nil {
 			return err
@@ -385,20 +422,17 @@ func (g *Guard) askFirstAdmin(ctx context.Context, msg *bot.Message, change *bot
 			continue
 		}
 		s.At, s.Waits = g.now().UTC(), false
-		f, err := s.fact(msg.Place, id)
+		for _, admin := range admins {
+			change.Send = append(change.Send, g.askingRow(&s, id, admin, language(admin), this.Value))
+		}
+		f, err := s.fact(place, id)
 		if err != nil {
 			return err
 		}
 		change.Facts = append(change.Facts, f)
-		private := g.opts.Private(msg.Person)
 		change.Send = append(change.Send, bot.Row{
-			Session: private.SessionKey(""), Place: private, Purpose: bot.Reply, Key: "asks/first/" + msg.ID + "/" + id,
-			Content: g.groupCard(msg.Language, id, s, msg.Person),
-		}, bot.Row{
-			Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: "asked/first/" + msg.ID + "/" + id,
-			Content: bot.Content{
-				Text: g.words.GroupAsked(s.Language, []string{g.calledSender(msg)}), Language: s.Language,
-			},
+			Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: "asked/" + this.Value + "/" + id,
+			Content: bot.Content{Text: g.words.GroupAsked(s.Language, names), Language: s.Language},
 		})
 	}
 	return nil
@@ -427,6 +461,7 @@ func (g *Guard) listStrangers(ctx context.Context, prefix string) (map[string]st
 		if err := json.Unmarshal([]byte(f.Value), &s); err != nil {
 			return nil, fmt.Errorf("whom admins were told of, %s: %w", f.Key, err)
 		}
+		s.raw = f.Value
 		list[f.Key] = s
 	}
 	return list, nil

@@ -49,6 +49,11 @@ func Buckets() []bot.BucketRule {
 			Stays:  bot.StaysBriefly,
 		},
 		{
+			Bucket: greetedBucket,
+			About:  "when an admin was greeted as such; kept for 90 days",
+			Found:  "key `CHANNEL/BOT/ID`",
+		},
+		{
 			Bucket: tryBucket,
 			About:  "how often a person tried a code within an hour",
 			Found:  "key begins with `CHANNEL/BOT/ID/`",

@@ -6,8 +6,10 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,10 +18,12 @@ import (
 )
 
 // The buckets of the first admin's code: its hash by the process that has shown it, who has used it, and wrong tries.
+// greetedBucket holds when an admin was greeted as such.
 const (
-	codeBucket = "first_admin"
-	usedBucket = "first_admin_used"
-	tryBucket  = "first_admin_try"
+	greetedBucket = "admin_greeted"
+	codeBucket    = "first_admin"
+	usedBucket    = "first_admin_used"
+	tryBucket     = "first_admin_try"
 )
 
 // codeLength is the length of a code, in letters and digits of base32. They have 80 bits: too many to guess, few enough
@@ -31,6 +35,8 @@ const (
 	codeTries = 5
 	tryFor    = time.Hour
 	usedFor   = 24 * time.Hour
+	// greetedFor is how long it is remembered that an admin was greeted.
+	greetedFor = 90 * 24 * time.Hour
 )
 
 // codeForm is the form of every code: those of setup, of the start of the service and of invitations. Whoever types one
@@ -224,10 +230,19 @@ func (g *Guard) storeFirstAdmin(ctx context.Context, msg *bot.Message, codes []b
 		Place: msg.Place,
 		ID:    msg.ID,
 	})...)
-	if err := g.askFirstAdmin(ctx, msg, &change); err != nil {
-		return err
+	for range redeemTries { // a group may ask at the same moment
+		whole := change
+		whole.Facts = slices.Clone(change.Facts)
+		err = g.askWaiting(ctx, msg.Place, []string{msg.Person}, []string{g.calledSender(msg)},
+			func(string) string { return msg.Language }, &whole)
+		if err != nil {
+			return err
+		}
+		if _, err = g.store.Apply(ctx, &whole); !errors.Is(err, bot.ErrConflict) {
+			break
+		}
 	}
-	if _, err := g.store.Apply(ctx, &change); err != nil {
+	if err != nil {
 		return fmt.Errorf("store the first admin: %w", err)
 	}
 	if g.opts.Record != nil {
@@ -244,37 +259,57 @@ func (g *Guard) auditLine(e Event) []bot.Fact {
 	return g.opts.Line(e)
 }
 
-// Welcome returns what a person is told who has followed a link with a code that made them what they are, or that they do
-// not need; "" = the word of /start is no such code. An admin of the configuration has followed the link of setup, which has stored nothing.
-func (g *Guard) Welcome(ctx context.Context, call *turn.Call) (string, error) {
+// Welcome answers /start of a person who has followed a link with a code that made them what they are, or that they do not
+// need, and of an admin who is new; ok is false if it is none of these. An admin of the configuration has followed the
+// link of setup, which has stored nothing. An admin is greeted once for all that they wrote before.
+func (g *Guard) Welcome(ctx context.Context, call *turn.Call) (e turn.Effect, ok bool, err error) {
 	msg := call.Message
 	code := strings.TrimSpace(msg.Args)
+	welcome := func(text string) (turn.Effect, bool, error) {
+		return call.ReplyText(g.words.Start(msg.Language, msg.Name) + "\n\n" + text), true, nil
+	}
 	used, err := g.invitedBy(ctx, msg, code)
 	switch {
 	case err != nil:
-		return "", err
+		return e, false, err
 	case used == usedForGroup:
-		return g.words.InvitedGroup(msg.Language), nil
+		return welcome(g.words.InvitedGroup(msg.Language))
 	case used != "":
-		return g.words.InvitedPerson(msg.Language), nil
+		return welcome(g.words.InvitedPerson(msg.Language))
 	case msg.Place.Group:
-		return "", nil
+		return e, false, nil
 	}
 	i, err := g.readInvitation(ctx, msg.Place, CodeHash(code))
 	switch {
 	case err != nil:
-		return "", err
+		return e, false, err
 	case i != nil && i.Group:
-		return g.words.InvitationForGroup(msg.Language), nil
+		return welcome(g.words.InvitationForGroup(msg.Language))
 	case i != nil:
-		return g.words.InvitationUnneeded(msg.Language), nil
+		return welcome(g.words.InvitationUnneeded(msg.Language))
+	case !call.Admin:
+		return e, false, nil
 	}
-	by, err := g.store.Fact(ctx, usedBucket, personKey(msg.Place, CodeHash(code)), g.now())
+	return g.welcomeAdmin(ctx, call, code)
+}
+
+// welcomeAdmin greets an admin who is new, or who follows the link of setup, and asks them whatever they were not asked
+// because they had not written to the bot yet.
+func (g *Guard) welcomeAdmin(ctx context.Context, call *turn.Call, code string) (e turn.Effect, ok bool, err error) {
+	msg := call.Message
+	greeted := bot.Fact{Bucket: greetedBucket, Key: personKey(msg.Place, msg.Person), Expires: g.now().Add(greetedFor)}
+	was, err := g.store.Fact(ctx, greeted.Bucket, greeted.Key, g.now())
 	if err != nil {
-		return "", fmt.Errorf("read who has used a code: %w", err)
+		return e, false, fmt.Errorf("read when an admin was greeted: %w", err)
 	}
-	if by == msg.Person || call.Admin && IsCode(code) {
-		return g.words.StartAdmin(msg.Language), nil
+	if before, unreadable := time.Parse(time.RFC3339, was); unreadable == nil && !msg.At.IsZero() && !msg.At.After(before) {
+		return e, true, nil // the greeting was the answer to this too
 	}
-	return "", nil
+	if was != "" && !IsCode(code) {
+		return e, false, nil
+	}
+	greeted.Value, greeted.Was = g.now().UTC().Format(time.RFC3339), &was
+	e = call.ReplyText(g.words.Start(msg.Language, msg.Name) + "\n\n" + g.words.StartAdmin(msg.Language))
+	e.Change.Facts = append(e.Change.Facts, greeted)
+	return e, true, g.askMissed(ctx, msg, &e.Change)
 }

@@ -236,6 +236,16 @@ func (g *Guard) invited(
 	if g.opts.Private == nil {
 		return change, nil
 	}
+	for _, e := range entries {
+		e.By, e.ByName, e.At = i.By, i.ByName, g.now().UTC()
+		s, err := g.strangerOf(ctx, msg.Place, e.ID)
+		if err != nil {
+			return change, err
+		}
+		if err := g.endCards(ctx, msg, e, s, &change); err != nil {
+			return change, err
+		}
+	}
 	to, language := g.opts.Private(g.idOf(i.By)), g.seenPerson(g.idOf(i.By)).Language
 	text := g.words.InvitationUsed(language, g.calledSender(msg), msg.Title, i.Left)
 	change.Send = append(change.Send, bot.Row{

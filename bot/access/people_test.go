@@ -721,6 +721,43 @@ func TestNamesAreTold(t *testing.T) {
 	}
 }
 
+// TestAdminOfAnotherProcess: a stranger who writes to a process that has not heard yet of an admin is told whom it asks,
+// and the card is in the language of that admin.
+func TestAdminOfAnotherProcess(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name  string
+		admin access.Options
+		come  func(h *house)
+	}{
+		{"of the configuration", access.Options{Admins: []string{"7"}}, func(*house) {}},
+		{"of the chat", access.Options{Admins: []string{"6"}}, func(h *house) { h.command("6", "/admit 7 admin", "") }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, test.admin)
+			other := access.New(h.opts, h.store, texts.Words{}, func() time.Time { return h.now })
+			if err := other.Follow(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			test.come(h)
+			hello := h.message("7", "hello", "")
+			hello.Message, hello.Language = "1", "de"
+			if v, err := h.guard.Admit(t.Context(), hello); err != nil || !v.OK {
+				t.Fatalf("%+v, %v", v, err)
+			}
+			h.guard = other
+			if v := h.says("9", "bread, please", ""); !strings.Contains(v.Reply, "P7") {
+				t.Errorf("the stranger reads %q", v.Reply)
+			}
+			i := slices.IndexFunc(h.sent, func(r bot.Row) bool { return r.Place.Chat == "7" })
+			if i < 0 || h.sent[i].Content.Language != "de" {
+				t.Errorf("the admin gets %+v", h.sent)
+			}
+		})
+	}
+}
+
 // TestUnreadable: what cannot be read admits nobody.
 func TestUnreadable(t *testing.T) {
 	t.Parallel()

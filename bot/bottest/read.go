@@ -272,6 +272,18 @@ func (s *Store) Row(ctx context.Context, id int64) (bot.Row, error) {
 	return rows[0], ctx.Err()
 }
 
+// RowOf implements bot.Reader.
+func (s *Store) RowOf(ctx context.Context, key string) (bot.Row, error) {
+	rows, err := s.rowsWhere(func(r *bot.Row) bool { return r.Key == key && key != "" }, false)
+	if err != nil {
+		return bot.Row{}, err
+	}
+	if len(rows) == 0 {
+		return bot.Row{}, fmt.Errorf("row of key %s: %w", key, bot.ErrNotFound)
+	}
+	return rows[0], ctx.Err()
+}
+
 // Stranded implements bot.Reader.
 func (s *Store) Stranded(ctx context.Context, channel, botID string) ([]bot.Row, error) {
 	rows, err := s.rowsWhere(func(r *bot.Row) bool {

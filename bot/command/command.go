@@ -22,9 +22,9 @@ type Deps struct {
 	// Decides reports whether a person may decide questions somewhere in a place, own or others'; nil = everybody may.
 	Decides func(ctx context.Context, msg *bot.Message) (bool, error)
 	Admins  func() []string // names or ids, for refusals
-	// Welcome returns what a person is told who has followed a link with a code (/start CODE) that is theirs; "" = it
-	// is none. nil = there are no such links.
-	Welcome func(ctx context.Context, call *turn.Call) (string, error)
+	// Welcome answers /start of a person who has followed a link with a code that is theirs, and of an admin who is new; ok
+	// is false if it is neither. nil = there are no such links.
+	Welcome func(ctx context.Context, call *turn.Call) (e turn.Effect, ok bool, err error)
 	Words   texts.Words
 }
 

@@ -82,11 +82,11 @@ type desk struct {
 }
 
 // welcome knows the code of an admin.
-func welcome(_ context.Context, call *turn.Call) (string, error) {
+func welcome(_ context.Context, call *turn.Call) (turn.Effect, bool, error) {
 	if call.Admin && call.Message.Args == "ABCDEFGH23456777" {
-		return "You are now an admin", nil
+		return call.ReplyText("You are now an admin"), true, nil
 	}
-	return "", nil
+	return turn.Effect{}, false, nil
 }
 
 func setup(t *testing.T) *desk {

@@ -16,26 +16,20 @@ var payload = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 func (t *Table) answerStart(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, t.deps.Words
 	wanted := strings.TrimSpace(msg.Args)
-	greeting := w.Start(msg.Language, msg.Name)
-	if wanted == "" {
-		return call.ReplyText(greeting), nil
-	}
-	if t.deps.Welcome != nil {
-		welcome, err := t.deps.Welcome(ctx, call)
-		if err != nil {
-			return turn.Effect{}, err
-		}
-		if welcome != "" {
-			return call.ReplyText(greeting + "\n\n" + welcome), nil
-		}
-	}
-	switch {
-	case payload.MatchString(wanted) && t.commands[strings.ToLower(wanted)].Shows:
+	if payload.MatchString(wanted) && t.commands[strings.ToLower(wanted)].Shows {
 		shown, show := *call, *msg
 		show.Command, show.Args = strings.ToLower(wanted), ""
 		shown.Message = &show
 		return t.Run(ctx, &shown)
-	default:
-		return call.ReplyText(greeting + "\n\n" + w.StartUnknown(msg.Language)), nil
 	}
+	if t.deps.Welcome != nil {
+		if e, ok, err := t.deps.Welcome(ctx, call); ok || err != nil {
+			return e, err
+		}
+	}
+	greeting := w.Start(msg.Language, msg.Name)
+	if wanted == "" {
+		return call.ReplyText(greeting), nil
+	}
+	return call.ReplyText(greeting + "\n\n" + w.StartUnknown(msg.Language)), nil
 }

@@ -30,7 +30,7 @@ type args struct {
 func (s *Searcher) Tools() ([]tools.Tool, error) {
 	tool, err := tools.New(tools.Typed[args]{
 		Definition: tools.Definition{
-			Name: Name, ReadOnly: true, Says: act.Of(Says(), Name),
+			Name: Name, ReadOnly: true, Says: act.Of(Says(), Name), Seldom: "earlier talks here",
 			Description: "Finds words in this chat's earlier conversations.",
 		},
 		Describe: func(_ context.Context, _ *tools.Call, in args) (tools.Subject, error) {

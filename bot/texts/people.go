@@ -59,6 +59,7 @@ type peopleBook struct {
 	StrangerRefused, AnAdmin                   string
 	NameUnknown                                string // name
 	NameShared                                 string // name, ids
+	ByNameHere                                 string
 	StrangerAsked, GroupAsked                  string // names of admins
 	GroupRefused, GroupDeclined                string
 	Invitations                                invitationsBook
@@ -287,6 +288,9 @@ func (w Words) NameUnknown(language, name string, ids []string) string {
 	}
 	return fmt.Sprintf(b.NameShared, named(name), strings.Join(ids, ", "))
 }
+
+// ByNameHere answers a name in a group, of which the admin is told in private.
+func (w Words) ByNameHere(language string) string { return w.in(language).People.ByNameHere }
 
 // GroupConfigured says that the configuration decides about a group.
 func (w Words) GroupConfigured(language, id string) string {

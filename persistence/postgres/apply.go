@@ -29,6 +29,11 @@ func (s *Store) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, er
 		return nil, err
 	}
 	defer done()
+	if change.Claim != nil || len(change.Lanes) > 0 {
+		if err := s.clock.renew(ctx, &s.reader); err != nil {
+			return nil, err
+		}
+	}
 	needs := state.NeedsOf(change)
 	t := &try{store: s, change: s.stored(change), original: change, needs: &needs, wait: newPause(s.options.Patience)}
 	applied, err := t.run(ctx)

@@ -22,6 +22,7 @@ type offset struct {
 	now    func() time.Time
 	apart  atomic.Int64 // nanoseconds by which the database is ahead
 	looked atomic.Int64 // when they were last compared, by the monotonic clock of this process; 0 = never
+	wall   atomic.Int64 // when that was by now, in nanoseconds
 }
 
 // stored converts a time of this process to the clock of the database.
@@ -60,7 +61,24 @@ func (o *offset) compare(from, to time.Time, database int64) {
 		apart = 0
 	}
 	o.apart.Store(int64(apart))
+	o.wall.Store(to.UnixNano())
 	o.looked.Store(int64(time.Since(begun)) + 1)
+}
+
+// isSet reports whether the clock of this process was set since the last comparison, or the machine was suspended: it
+// has gone on by more or less than time has passed.
+func (o *offset) isSet() bool {
+	passed := int64(time.Since(begun)) - o.looked.Load()
+	return time.Duration(o.now().UnixNano()-o.wall.Load()-passed).Abs() > tolerated
+}
+
+// renew compares the clocks before a lease is read or written, if that of this process was set meanwhile: else it took
+// the leases of others for over, or its own for longer than they are.
+func (o *offset) renew(ctx context.Context, r *reader) error {
+	if !o.isSet() {
+		return nil
+	}
+	return o.look(ctx, r)
 }
 
 // look compares the clocks with a query.

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -97,5 +98,54 @@ func TestLeasesFollowTheServersClock(t *testing.T) {
 	}})
 	if !errors.Is(err, bot.ErrLost) {
 		t.Errorf("a lease that goes on was taken: %v", err)
+	}
+}
+
+// TestLeasesAfterTheClockWasSet: a process whose clock is set takes no lease that goes on, and gives none that has ended
+// by the clock of the database.
+func TestLeasesAfterTheClockWasSet(t *testing.T) {
+	t.Parallel()
+	cluster := pgtest.Shared(t)
+	for name, by := range map[string]time.Duration{"forward": time.Hour, "back": -time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := cluster.URL(cluster.Database(t, ""))
+			var moved atomic.Int64
+			clock := func() time.Time { return time.Now().Add(time.Duration(moved.Load())) }
+			moving, right := open(t, postgres.Options{URL: url, Now: clock}), open(t, postgres.Options{URL: url})
+			claim := func(store *postgres.Store, owner string, fence int64, now time.Time, arrive ...bot.Arrival) error {
+				_, err := store.Apply(t.Context(), &bot.Change{Arrive: arrive, Claim: &bot.Claim{
+					Session: session, Place: place, Fence: fence, Owner: owner, Now: now, Until: now.Add(time.Minute),
+				}})
+				return err
+			}
+			check(t, claim(right, "right", 0, time.Now(), bot.Arrival{Channel: "telegram", Bot: "1", ID: "1", Session: session}))
+			moved.Store(int64(by))
+			sessions, err := moving.Ready(t.Context(), "telegram", "1", clock(), 0)
+			check(t, err)
+			if len(sessions) != 0 {
+				t.Errorf("ready while somebody works on them: %v", sessions)
+			}
+			moved.Store(0)
+			lane, err := moving.Lane(t.Context(), session)
+			check(t, err)
+			moved.Store(int64(by))
+			if err := claim(moving, "moving", lane.Fence, clock()); !errors.Is(err, bot.ErrLost) {
+				t.Errorf("a lease that goes on was taken: %v", err)
+			}
+			until := time.Now().Add(-time.Minute)
+			_, err = right.Apply(t.Context(), &bot.Change{Lanes: []bot.LaneUpdate{{Session: session, Until: &until}}})
+			check(t, err)
+			moved.Store(0)
+			_, err = moving.Lane(t.Context(), session)
+			check(t, err)
+			moved.Store(int64(by))
+			check(t, claim(moving, "moving", lane.Fence, clock()))
+			lane, err = right.Lane(t.Context(), session)
+			check(t, err)
+			if left := time.Until(lane.Until); left > time.Minute+time.Second || left < 50*time.Second {
+				t.Errorf("the lease of a minute ends in %v", left)
+			}
+		})
 	}
 }

@@ -150,6 +150,7 @@ var plans = map[string]string{
 	"replaceArrival":   "inbox_seq",
 	"resetOverflow":    "tool_overflow_call",
 	"resetsQuery":      "journal_pkey journal_reset",
+	"rowOfQuery":       "outbox_key",
 	"rowQuery":         "outbox_id",
 	"rowsChat":         "outbox_chat",
 	"rowsFrom":         "outbox_pkey",

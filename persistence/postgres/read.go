@@ -17,6 +17,9 @@ const laneQuery = `SELECT ` + reading.LaneColumns + `, version FROM lane WHERE s
 // Lane implements bot.Reader.
 func (r *reader) Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error) {
 	k := known{lane: state.Idle(session)}
+	if err := r.clock.renew(ctx, r); err != nil {
+		return bot.Lane{}, err
+	}
 	_, err := reading.One(ctx, r, func(scan reading.Scan) (err error) {
 		k, err = scanKnown(scan)
 		return err
@@ -60,6 +63,9 @@ SELECT session FROM (
 
 // Ready implements bot.Reader.
 func (r *reader) Ready(ctx context.Context, channel, botID string, now time.Time, limit int) ([]bot.SessionKey, error) {
+	if err := r.clock.renew(ctx, r); err != nil {
+		return nil, err
+	}
 	sessions, err := reading.List(ctx, r, text[bot.SessionKey], readyQuery,
 		channel, botID, reading.Nanos(r.clock.stored(now)), reading.Nanos(now), reading.AtMost(limit))
 	return sessions, r.problem("list ready sessions", err)
@@ -215,6 +221,8 @@ func (r *reader) Due(ctx context.Context, channel, botID string, now time.Time, 
 }
 
 const rowQuery = `SELECT id, ` + reading.RowColumns + ` FROM outbox WHERE id = $1`
+
+const rowOfQuery = `SELECT id, ` + reading.RowColumns + ` FROM outbox WHERE key = $1 AND key <> ''`
 
 const (
 	// stateQuery lists rows in one of the open states.

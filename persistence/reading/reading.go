@@ -85,6 +85,7 @@ type Queries struct {
 	Past    string // session, from n, before n
 
 	Row        string // id
+	RowOf      string // key
 	Rows       string // session, limit; the newest first
 	OpenRows   string // channel, bot, state, before id, limit
 	FailedRows string // channel, bot, before id, limit
@@ -235,6 +236,11 @@ func (r *Reader) Past(ctx context.Context, session bot.SessionKey, from, before 
 // Row implements bot.Reader.
 func (r *Reader) Row(ctx context.Context, id int64) (bot.Row, error) {
 	return only(ctx, r, fmt.Sprintf("row %d", id), ScanRow, r.Queries.Row, id)
+}
+
+// RowOf implements bot.Reader.
+func (r *Reader) RowOf(ctx context.Context, key string) (bot.Row, error) {
+	return only(ctx, r, "row of key "+key, ScanRow, r.Queries.RowOf, key)
 }
 
 // Rows implements bot.Inspector.

@@ -72,7 +72,7 @@ var inspecting = &reading.Queries{
 	Arrival: arrivalOfQuery, Next: nextQuery, Express: expressQuery, Backlog: backlogQuery, DeadLetters: deadQuery,
 	Counts: countsQuery, Lanes: lanesQuery, Stops: stopsQuery,
 	Journal: journalQuery, Past: pastQuery,
-	Row: rowQuery, Rows: rowsQuery, OpenRows: openRowsQuery, FailedRows: failedRowsQuery,
+	Row: rowQuery, RowOf: rowOfQuery, Rows: rowsQuery, OpenRows: openRowsQuery, FailedRows: failedRowsQuery,
 	Charges: chargesQuery, ChargeSums: chargeSums, Usage: usageQuery,
 	Fact: factQuery, Facts: factsQuery,
 }

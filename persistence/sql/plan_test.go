@@ -133,6 +133,7 @@ var plans = map[string]string{
 	"resetOverflow":    "tool_overflow/tool_overflow_call",
 	"resetQuery":       "fact/key",
 	"resetsQuery":      "journal/journal_reset journal/key",
+	"rowOfQuery":       "outbox/outbox_key",
 	"rowQuery":         "outbox/rowid",
 	"rowsChat":         "outbox/outbox_chat",
 	"rowsFrom":         "outbox/outbox_session",

@@ -187,6 +187,8 @@ func (r *reader) Due(ctx context.Context, channel, botID string, now time.Time, 
 
 const rowQuery = `SELECT id, ` + reading.RowColumns + ` FROM outbox WHERE id = ?`
 
+const rowOfQuery = `SELECT id, ` + reading.RowColumns + ` FROM outbox WHERE key = ? AND key <> ''`
+
 const strandedQuery = `SELECT id, ` + reading.RowColumns + ` FROM outbox WHERE channel = ? AND bot = ? AND state = 'sending'
 	ORDER BY id`
 

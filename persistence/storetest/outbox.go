@@ -68,6 +68,14 @@ func aRowComesBackWhole(h *harness) {
 	if !errors.Is(err, bot.ErrNotFound) {
 		h.Errorf("unknown row: %v", err)
 	}
+	keyed, err := h.RowOf(h.Context(), "k")
+	h.ok(err)
+	same(h, "row of its key", keyed, row)
+	for _, key := range []string{"", "other"} {
+		if _, err := h.RowOf(h.Context(), key); !errors.Is(err, bot.ErrNotFound) {
+			h.Errorf("row of key %q: %v", key, err)
+		}
+	}
 }
 
 func aDoubledKeyIsSkippedAndGivesTheOldRow(h *harness) {

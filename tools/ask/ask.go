@@ -48,7 +48,7 @@ type question struct {
 func New() ([]tools.Tool, error) {
 	tool, err := tools.New(tools.Typed[args]{
 		Definition: tools.Definition{
-			Name: Name, ReadOnly: true,
+			Name: Name, ReadOnly: true, Seldom: "asks the person, with buttons",
 			Description: "Asks the person up to 3 short questions and waits for the answers. For what only they can " +
 				"decide; no permission: calls that need one ask by themselves.",
 		},

@@ -24,7 +24,7 @@ func Says() []act.Tool {
 func New() (tools.Tool, error) {
 	return tools.New(tools.Typed[tools.Plan]{
 		Definition: tools.Definition{
-			Name: Name, ReadOnly: true, Says: act.Of(Says(), Name),
+			Name: Name, ReadOnly: true, Says: act.Of(Says(), Name), Seldom: "shows your steps",
 			Description: "Shows the person your steps in a longer task. Send the whole list each time.",
 		},
 		Adjust: func(s *jsonschema.Schema) {

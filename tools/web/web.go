@@ -149,7 +149,7 @@ func newFetch(c *client) (tools.Tool, error) {
 func newScrape(c *client) (tools.Tool, error) {
 	return tools.New(tools.Typed[scrapeArgs]{
 		Definition: tools.Definition{
-			Name: "web_scrape", ReadOnly: true,
+			Name: "web_scrape", ReadOnly: true, Seldom: "parts of a page by CSS selector",
 			Description: "Takes the elements that match a CSS selector out of an HTML page and returns one value per " +
 				"line, in the order of the page. " +
 				"Only public https addresses; scripts of the page are not run. " +

@@ -67,6 +67,11 @@ func (s *service) listFeatures(store bot.Store, questions servers.Questions, sto
 		{Name: "previews", Run: s.sweepUndecided},
 		{Name: "windows of models", Run: c.models.AskWindows},
 		{Name: "what could not be charged", Run: s.meter.Run},
+		{Name: "admissions that others decide", Off: ch.people == nil, Run: func(ctx context.Context) error {
+			return ch.people.Settle(ctx, func(err error) {
+				c.log.Warn().Err(err).Msg("not looked for admissions that were decided elsewhere; this is repeated in a minute")
+			}, s.outbox.Wake)
+		}},
 		{Name: "ends of standing approvals", Run: func(ctx context.Context) error {
 			return s.broker.RemindOfEnds(ctx, store, func(err error) {
 				c.log.Warn().Err(err).Msg("not looked for standing approvals that end; this is repeated in an hour")

@@ -91,15 +91,15 @@ func (c *Core) livingNow(ctx context.Context) (func(owner string) bool, error) {
 }
 
 // welcome is the channel's, and has the limits read that an invitation may have set.
-func (s *service) welcome(facts bot.Facts) func(ctx context.Context, call *turn.Call) (string, error) {
+func (s *service) welcome(facts bot.Facts) func(ctx context.Context, call *turn.Call) (turn.Effect, bool, error) {
 	if s.ch.welcome == nil {
 		return nil
 	}
-	return func(ctx context.Context, call *turn.Call) (string, error) {
-		text, err := s.ch.welcome(ctx, call)
-		if err != nil || text == "" {
-			return text, err
+	return func(ctx context.Context, call *turn.Call) (turn.Effect, bool, error) {
+		e, ok, err := s.ch.welcome(ctx, call)
+		if err != nil || !ok {
+			return e, ok, err
 		}
-		return text, s.meter.Follow(ctx, facts)
+		return e, true, s.meter.Follow(ctx, facts)
 	}
 }

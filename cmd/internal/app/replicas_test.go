@@ -30,11 +30,6 @@ var apart = map[string]struct{ line, reason string }{
 		"the press follows the restart at once; of two processes, the first that has the new rule withdraws the " +
 			"question before the second has it",
 	},
-	"german_group_stranger": {
-		"ben: Hallo",
-		"seen to hang once in three runs, its cause is not found: the message follows at once, and goes to a process that " +
-			"may not know yet of the first one",
-	},
 	"memory": {
 		"ben: which editor do I use?",
 		"the message follows at once; a process in which nothing was remembered for a person knows a second later that something is",
@@ -47,9 +42,9 @@ var apart = map[string]struct{ line, reason string }{
 		"ann: /quota unset 1002 turns/day",
 		"the next message follows at once; a process that did not set a limit has it a second later",
 	},
-	"schedule_missed": {
-		"model asked 4",
-		"seen to ask five times once in seven runs, its cause is not found: the clocks of the processes are a minute apart",
+	"setup_greets": {
+		"down",
+		"all messages wait until the service starts; of two processes, the other one answers them before",
 	},
 	"timezone": {
 		"ann: /timezone asia/kathmandu",

@@ -58,9 +58,9 @@ type channel struct {
 	rights servers.Rights
 	presence
 	admins    func() []string
-	welcome   func(ctx context.Context, call *turn.Call) (string, error) // who has followed a link with a code; nil = none
-	operators func() []bot.Place                                         // where admins are told of what cannot be stored; nil = nowhere
-	follow    func(ctx context.Context) error                            // reads again who was admitted; nil = nobody is
+	welcome   func(ctx context.Context, call *turn.Call) (turn.Effect, bool, error) // answers /start of who is new; nil = none
+	operators func() []bot.Place                                                    // where admins are told of what cannot be stored; nil = nowhere
+	follow    func(ctx context.Context) error                                       // reads again who was admitted; nil = nobody is
 	limits    deliver.Limits
 	probe     func(ctx context.Context) error // whether the channel answers; nil = it is in this process
 	nobody    bool                            // there is nobody to ask: questions are denied

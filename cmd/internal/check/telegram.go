@@ -21,13 +21,6 @@ func (k *inspector) telegram() {
 		} else {
 			client.Close()
 		}
-		if len(t.AllowedUsers) == 0 && len(t.Admins) == 0 {
-			k.warn(
-				"telegram.allowed_users",
-				"names nobody, nor does telegram.admins: only people who were admitted in the chat may talk to this "+
-					"bot; add yourself to telegram.admins, or send the bot the code that serve shows",
-			)
-		}
 	}
 	k.webhook(t)
 	k.everybody()

@@ -205,9 +205,18 @@ func TestSetup(t *testing.T) {
 	d.says(`\[y/N\]: `, "")
 	d.sees(`Written: .*/zephbot\.toml \(only this account can read it\)\.\nThe bot starts; Ctrl-C ends it\. Later: zephbot serve\.`)
 	d.sees("Next: write to the bot. In a group: add it there")
-	d.hears("You are now an admin") // the message that setup has read, answered by the service
+	d.hears("You are now an admin") // the messages that setup has read, answered by the service with one greeting
 	c.tg.Say(1001, 1001, telegramtest.Message{Text: "good morning"})
 	d.hears("Good morning, Ann.")
+	greetings := 0
+	for _, call := range c.tg.Calls() {
+		if strings.Contains(call.Params["text"], "Hello Ann") {
+			greetings++
+		}
+	}
+	if greetings != 1 || strings.Contains(d.err.String(), "names nobody") {
+		t.Errorf("%d greetings: %s", greetings, d.err.String())
+	}
 	d.stop()
 	if code := d.ends(); code != cli.Fine {
 		t.Errorf("exit %d: %s", code, d.err.String())
