@@ -1,7 +1,6 @@
 package inquiry
 
 import (
-	"regexp"
 	"strings"
 	"time"
 
@@ -10,22 +9,15 @@ import (
 	"github.com/zephbot/zephbot/tools/schedule/when"
 )
 
-// clockTime finds a time of day behind a word for a day: "morgen um 9:30", "mañana a las 9:30".
-var clockTime = regexp.MustCompile(`^\D*(\d{1,2}):(\d{2})\D*$`)
-
-// readDay reads a day that a person has written, by the clock of their zone and in the words of their language or in
-// English.
+// readDay reads a day that a person has written, by the clock of their zone and in the words of any language that we
+// speak.
 func (d *Desk) readDay(q approval.Inquiry, text, language string) (answer tools.FormAnswer, problem string) {
 	labels := d.deps.Words.InquiryButtons(language)
 	zone := d.zoneOf(q)
 	wanted := strings.TrimSpace(text)
 	for word, english := range map[string]string{labels.Today: "today", labels.Tomorrow: "tomorrow"} {
-		rest, ok := cutWord(wanted, word)
-		if m := clockTime.FindStringSubmatch(rest); ok && m != nil {
-			wanted = english + " " + m[1] + ":" + m[2]
-			break
-		} else if ok && rest == "" {
-			wanted = english
+		if rest, ok := cutWord(wanted, word); ok { // of a language that package when does not know
+			wanted = strings.TrimSpace(english + " " + rest)
 			break
 		}
 	}

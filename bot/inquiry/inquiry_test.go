@@ -236,6 +236,10 @@ func TestWords(t *testing.T) {
 		{date, "today", tools.FormAnswer{Day: "2026-12-03"}},
 		{date, "Tomorrow at 9:30", tools.FormAnswer{Day: "2026-12-04T09:30:00+01:00"}},
 		{date, "24.12.", tools.FormAnswer{Day: "2026-12-24"}},
+		{date, "next friday", tools.FormAnswer{Day: "2026-12-11"}},
+		{date, "nächsten Freitag um 9 Uhr", tools.FormAnswer{Day: "2026-12-04T09:00:00+01:00"}},
+		{date, "el viernes que viene", tools.FormAnswer{Day: "2026-12-04"}},
+		{date, "через две недели", tools.FormAnswer{Day: "2026-12-17"}},
 	} {
 		w := setup(t, nil)
 		w.ask(tc.asked)

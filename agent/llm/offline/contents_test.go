@@ -160,7 +160,7 @@ func TestAsideShowsNoPrompt(t *testing.T) {
 		var talk strings.Builder
 		for range rapid.IntRange(0, 6).Draw(t, "messages") {
 			who := rapid.SampledFrom([]string{"person", "person Ann", "assistant", "result of read", "assistant calls bash"}).Draw(t, "who")
-			said := strings.Join(rapid.SliceOfN(rapid.SampledFrom(parts), 1, 4).Draw(t, "said"), " ")
+			said := strings.Join(rapid.SliceOfN(rapid.SampledFrom(parts), 1, 4).Draw(t, "said"), rapid.SampledFrom([]string{" ", "\n"}).Draw(t, "between"))
 			talk.WriteString(who + ": " + strings.ReplaceAll(said, "\n", "\n  ") + "\n")
 		}
 		question := rapid.SampledFrom(questions).Draw(t, "question")

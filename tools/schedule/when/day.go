@@ -11,20 +11,17 @@ import (
 // The forms of a day: as in ISO 8601, or day, month and perhaps year with dots.
 var (
 	isoDay    = regexp.MustCompile(`^(\d{4})-(\d{1,2})-(\d{1,2})$`)
-	dottedDay = regexp.MustCompile(`^(\d{1,2})\.\s?(\d{1,2})\.(?:\s?(\d{4}))?$`)
+	dottedDay = regexp.MustCompile(`^(\d{1,2})\.\s?(\d{1,2})(?:\.|\.\s?(\d{4}))?$`)
 )
 
-// Day reads a day, or a point in time, past or future: what Point and Stamp read; "today" and "tomorrow"; 2026-12-24;
-// and 24.12.2026, or 24.12. for the next such day. hour says that a time was given too; without one, the result is the
+// Day reads a day, or a point in time, past or future: what Point and Stamp read; words for a day in any of our languages
+// ("next friday", "in zwei Wochen", "5 de diciembre"); 2026-12-24; and 24.12.2026, or 24.12. for the next such day. hour says that a time was given too; without one, the result is the
 // beginning of the day in zone.
 func Day(text string, now time.Time, zone *time.Location) (at time.Time, hour bool, err error) {
 	text = strings.TrimSpace(text)
 	today := now.In(zone)
-	switch strings.ToLower(text) {
-	case "today":
-		return midnight(today.Year(), today.Month(), today.Day(), zone), false, nil
-	case "tomorrow":
-		return midnight(today.Year(), today.Month(), today.Day()+1, zone), false, nil
+	if day, ok := wordedDay(text, today); ok {
+		return midnight(day.Year(), day.Month(), day.Day(), zone), false, nil
 	}
 	if m := isoDay.FindStringSubmatch(text); m != nil {
 		at, err = existing(text, m[1], m[2], m[3], zone)

@@ -33,7 +33,7 @@ var (
 )
 
 // Point reads a point in time: ISO 8601 with an offset, or without one by the clock of zone; a distance from now
-// ("+1h30m", "in 5 minutes"); or a time of day, as people of both clocks write it ("today 14:00", "tomorrow 3pm", "15h30"),
+// ("+1h30m", "in 5 minutes"); a day in words with a time ("next friday at 9", "morgen um 9 Uhr"); or a time of day, as people of both clocks write it ("today 14:00", "tomorrow 3pm", "15h30"),
 // which without a day is the next one. It has to be in the future, and
 // within ten years. The error says what was wrong and what to write; it wraps ErrPast if the time is over.
 func Point(text string, now time.Time, zone *time.Location) (time.Time, error) {
@@ -68,6 +68,9 @@ func point(text string, now time.Time, zone *time.Location) (time.Time, error) {
 	}
 	if m := dayPattern.FindStringSubmatch(text); m != nil && m[3]+m[5] != "" { // a number alone is no time
 		return onDay(text, m, now, zone)
+	}
+	if at, ok, err := wordedPoint(text, now, zone); ok {
+		return at, err
 	}
 	if text == "" {
 		return time.Time{}, errors.New("no time is given: " + forms)

@@ -343,7 +343,7 @@ func FuzzCron(f *testing.F) {
 }
 
 func FuzzPoint(f *testing.F) {
-	for _, s := range []string{"+2m", "in 5 minutes", "today 14:00", "3pm", "tomorrow at 15h30", "2026-12-24T18:00", "2026-02-30T10:00Z", "+99999999999h"} {
+	for _, s := range []string{"+2m", "in 5 minutes", "today 14:00", "3pm", "tomorrow at 15h30", "2026-12-24T18:00", "2026-02-30T10:00Z", "+99999999999h", "next friday at 9", "morgen um 9 Uhr", "в пятницу в 15:00", "5 de diciembre, 9:30"} {
 		f.Add(s)
 	}
 	now := time.Date(2026, 11, 23, 11, 0, 0, 0, time.UTC)
