@@ -8,6 +8,7 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/cost"
+	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -18,6 +19,8 @@ type Turn struct {
 	Origin  tools.Origin
 	Request string         // short id that a person can quote to the operator
 	System  string         // extra instructions of the chat
+	Persona prompt.Persona // of the conversation
+	Own     string         // how the person wants to be answered, in their words
 	Group   bool           // several people read the answers
 	Shared  bool           // several people speak in this session: label the speakers
 	Model   string         // name of the provider that is asked first; "" = the configured order

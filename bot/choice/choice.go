@@ -1,5 +1,5 @@
-// Package choice lets people choose the model of a conversation (/model): which models are offered, who may choose, and
-// what was chosen.
+// Package choice lets people choose who answers a conversation: its model (/model) and its persona (/settings), what is
+// offered, who may choose, and what was chosen.
 package choice
 
 import (
@@ -23,12 +23,8 @@ import (
 const Prefix = "m1"
 
 const (
-	// bucket holds the choices. A key is that of a private conversation, or that of a group's chat with wholeChat. Both
-	// begin with the chat, so they follow a group that gets a new id.
-	bucket    = "model"
-	wholeChat = "/*"
-	// revisions holds one value, which changes with each choice: other processes read it instead of all choices.
-	revisions = "model_revision"
+	modelBucket         = "model" // holds the choices (chosen)
+	modelRevisionBucket = "model_revision"
 )
 
 // Model is a provider that people can choose.
@@ -37,96 +33,64 @@ type Model struct {
 	ID   string // the vendor's name of the model; may be empty
 }
 
-// Deps are the dependencies of Choices. All but Lock are required.
+// Deps are the dependencies of Choices. All but Lock and Personas are required.
 type Deps struct {
 	Store   facts.Store
 	Offered []Model // the first one answers if nothing was chosen
 	Words   texts.Words
 	Now     func() time.Time
 	Lock    bool // nobody may choose
+	// Personas decide the model of a conversation whose persona has one; nil = there are none.
+	Personas *Personas
 }
 
 // Choices knows what was chosen. It is safe for concurrent use and starts no goroutines.
 type Choices struct {
-	deps   Deps
-	chosen *facts.Followed[map[string]string] // provider by key
-	made   ahead
+	*chosen
+	deps Deps
 }
 
 // New returns Choices. Nothing is chosen before the first Follow.
 func New(deps Deps) *Choices {
-	return &Choices{
-		deps: deps,
-		chosen: facts.NewFollowed(deps.Store, bucket, revisions, deps.Now, func(list []bot.Fact) map[string]string {
-			chosen := make(map[string]string, len(list))
-			for _, fact := range list {
-				chosen[fact.Key] = fact.Value
-			}
-			return chosen
-		}),
-	}
+	return &Choices{deps: deps, chosen: newChosen(deps.Store, modelBucket, modelRevisionBucket, deps.Now)}
 }
 
-// Of returns the provider that a conversation has chosen; "" = the configured order. It reads nothing from the store. A
-// provider that is no longer offered is ignored.
+// Of returns the provider that a conversation is answered by: that of its persona, or the one that was chosen; "" = the
+// configured order. It reads nothing from the store. A provider that is no longer offered is ignored.
 func (c *Choices) Of(session bot.SessionKey) string {
-	chosen, made := c.chosen.Value(), c.made.since(c.deps.Now())
-	if len(chosen)+len(made) == 0 {
-		return ""
+	if _, own := c.ofPersona(session); own.Name != "" {
+		return own.Name
 	}
-	in := func(key string) (string, bool) {
-		if name, ok := made[key]; ok {
-			return name, name != ""
-		}
-		name, ok := chosen[key]
-		return name, ok
-	}
-	name, ok := in(string(session))
-	if !ok {
-		name, ok = in(topicKey(session.ChatKey(), session.Thread()))
-	}
-	if !ok {
-		name, _ = in(session.ChatKey() + wholeChat)
-	}
+	name, _ := c.of(session)
 	if !c.offersModel(name) {
 		return ""
 	}
 	return name
 }
 
+// ofPersona returns the persona of a conversation, if it has a model of its own, and that model.
+func (c *Choices) ofPersona(session bot.SessionKey) (persona string, own Model) {
+	if c.deps.Personas == nil {
+		return "", Model{}
+	}
+	p, _ := c.deps.Personas.Of(session)
+	if p.Model.Name == "" {
+		return "", Model{}
+	}
+	return p.Name, p.Model
+}
+
 func (c *Choices) offersModel(name string) bool {
 	return !c.deps.Lock && slices.ContainsFunc(c.deps.Offered, func(m Model) bool { return m.Name == name })
-}
-
-// Forget makes the next Follow read everything again, because a group has a new id.
-func (c *Choices) Forget() { c.chosen.Forget() }
-
-// Follow reads what any process has chosen since the last call.
-func (c *Choices) Follow(ctx context.Context) error { return c.chosen.Follow(ctx) }
-
-// choiceKey returns the key of the choice of a conversation. A group has one for the whole chat, and each of
-// its topics may have another one.
-func choiceKey(call *turn.Call) string {
-	if p := call.Message.Place; p.Group {
-		return topicKey(p.ChatKey(), p.Thread)
-	}
-	return string(call.Session)
-}
-
-// topicKey returns the key of the choice of a topic, or of the whole chat outside of topics.
-func topicKey(chat, thread string) string {
-	if thread != "" {
-		chat += "/" + thread
-	}
-	return chat + wholeChat
 }
 
 // Several reports whether people have models to choose from.
 func (c *Choices) Several() bool { return !c.deps.Lock && len(c.deps.Offered) > 1 }
 
-// mayChoose reports whether the caller may choose: in a group, which shares one model, only admins may.
+// mayChoose reports whether the caller may choose a model here. A persona that has one decides it.
 func (c *Choices) mayChoose(call *turn.Call) bool {
-	return c.Several() && (call.Admin || !call.Message.Place.Group)
+	persona, _ := c.ofPersona(call.Session)
+	return c.Several() && mayChoose(call) && persona == ""
 }
 
 // Command answers /model: it shows the models with a button for each, or chooses the model named.
@@ -137,7 +101,7 @@ func (c *Choices) Command(_ context.Context, call *turn.Call) (turn.Effect, erro
 	case wanted == "":
 		return call.Reply(c.modelCard(call, c.Of(call.Session), "")), nil
 	case !c.mayChoose(call):
-		return call.ReplyAside(bot.Content{Text: w.ModelAdmins(msg.Language)}), nil
+		return call.ReplyAside(bot.Content{Text: c.whyNot(call)}), nil
 	}
 	name, ok := c.findModel(wanted)
 	if !ok {
@@ -147,6 +111,14 @@ func (c *Choices) Command(_ context.Context, call *turn.Call) (turn.Effect, erro
 	e := c.storeChoice(call, name)
 	e.Change.Send = append(e.Change.Send, call.Reply(c.modelCard(call, name, msg.Signature())).Change.Send...)
 	return e, nil
+}
+
+// whyNot says why the caller may not choose a model.
+func (c *Choices) whyNot(call *turn.Call) string {
+	if persona, own := c.ofPersona(call.Session); persona != "" {
+		return c.deps.Words.ModelOfPersona(call.Message.Language, modelLabel(own), persona)
+	}
+	return c.deps.Words.ModelAdmins(call.Message.Language)
 }
 
 // Feature returns /model.
@@ -191,7 +163,7 @@ func (c *Choices) Press(_ context.Context, call *turn.Call) (turn.Effect, error)
 	i := slices.IndexFunc(c.deps.Offered, func(m Model) bool { return msg.Data == buttonData(m.Name) })
 	switch {
 	case !c.mayChoose(call):
-		toast.Alert, toast.Content.Text = true, w.ModelAdmins(msg.Language)
+		toast.Alert, toast.Content.Text = true, c.whyNot(call)
 	case i < 0:
 		toast.Alert, toast.Content.Text = true, w.ModelGone(msg.Language)
 	default:
@@ -211,26 +183,20 @@ func (c *Choices) Press(_ context.Context, call *turn.Call) (turn.Effect, error)
 // storeChoice stores a choice. Choosing the first model removes the choice outside of topics, so that the
 // configured order applies again.
 func (c *Choices) storeChoice(call *turn.Call, name string) turn.Effect {
-	where, value := choiceKey(call), name
-	if name == c.deps.Offered[0].Name && (!call.Message.Place.Group || call.Message.Place.Thread == "") {
-		value = "" // in a topic, the choice of the whole chat would apply
+	if name == c.deps.Offered[0].Name && !inTopic(call) { // in a topic, the choice of the whole chat would apply
+		name = ""
 	}
-	c.made.make(where, value, c.deps.Now())
-	return turn.Effect{
-		Change: bot.Change{Facts: []bot.Fact{{Bucket: bucket, Key: where, Value: value}, c.chosen.Revised()}},
-		Then: func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
-			err := c.Follow(ctx)
-			if err == nil {
-				c.made.read(where, value)
-			}
-			return turn.Effect{}, err
-		},
-	}
+	return c.store(call, name)
 }
 
 // modelCard shows which model answers, with a button for each alternative; by is the person who has just chosen.
 func (c *Choices) modelCard(call *turn.Call, now, by string) bot.Content {
 	w, lang := c.deps.Words, call.Message.Language
+	if persona, _ := c.ofPersona(call.Session); persona != "" {
+		content := bot.Content{Language: lang, Text: c.whyNot(call)}
+		content.Entities = render.Inert(content.Text)
+		return content
+	}
 	if now == "" {
 		now = c.deps.Offered[0].Name
 	}

@@ -103,7 +103,7 @@ func setup(t *testing.T) *desk {
 		Engine:   "PostgreSQL",
 		Version:  "1.2",
 		Started:  noon.Add(-3 * time.Hour),
-		Tools:    func(bot.Place) []texts.Tool { return []texts.Tool{{Name: "bash"}, {Name: "read"}} },
+		Tools:    func(bot.SessionKey, bot.Place) []texts.Tool { return []texts.Tool{{Name: "bash"}, {Name: "read"}} },
 		Servers:  func() texts.Connected { return d.servers },
 	}}
 	answer := func(_ context.Context, call *turn.Call) (turn.Effect, error) { return call.ReplyText("done"), nil }
@@ -499,7 +499,7 @@ func TestStatusOfFencedModel(t *testing.T) {
 		t.Error("not fenced, and said to be")
 	}
 	fenced = true
-	d.status.About.Tools = func(bot.Place) []texts.Tool { return nil }
+	d.status.About.Tools = func(bot.SessionKey, bot.Place) []texts.Tool { return nil }
 	d.make()
 	if got := d.answer(call("status", false)); strings.Contains(got, "are off") {
 		t.Errorf("without tools:\n%s", got)

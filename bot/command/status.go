@@ -14,12 +14,13 @@ import (
 // About is what /status and /tools show.
 type About struct {
 	Model    func(session bot.SessionKey) string
+	Persona  func(session bot.SessionKey) string // "" = none; may be nil
 	Sandbox  reason.Reason
 	Embedded bool   // counters are kept in the process
 	Engine   string // of the database, as people call it
 	Version  string
 	Started  time.Time
-	Tools    func(place bot.Place) []texts.Tool
+	Tools    func(session bot.SessionKey, place bot.Place) []texts.Tool
 	Unset    func() []texts.Unset // tools that are absent because a key is not set; may be nil
 	// Aside lists tools that servers of models refuse, which are not offered to them; may be nil.
 	Aside func() []texts.SetAside
@@ -77,6 +78,9 @@ func (s *Status) answerStatus(ctx context.Context, call *turn.Call) (turn.Effect
 	}
 	if !lane.Since.IsZero() {
 		state.Since = s.Now().Sub(lane.Since)
+	}
+	if about.Persona != nil {
+		state.Persona = about.Persona(call.Session)
 	}
 	if about.Fenced != nil {
 		state.Fenced = about.Fenced(call.Session)

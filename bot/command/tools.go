@@ -24,7 +24,7 @@ type Blocks interface {
 
 // usableTools lists the tools that the caller may use here.
 func (s *Status) usableTools(call *turn.Call) []texts.Tool {
-	list := s.About.Tools(call.Message.Place)
+	list := s.About.Tools(call.Session, call.Message.Place)
 	if call.Allowed == nil {
 		return list
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -178,6 +179,7 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 	if err != nil {
 		return false
 	}
+	d.readManner(ctx, lane.Session, t)
 	b := d.beginning(&lane, t, news, admission)
 	tail, known := d.kept.tail(&lane)
 	if f != nil {
@@ -261,7 +263,7 @@ func (d *Dispatcher) beginning(lane *bot.Lane, t *task, news turn.News, admissio
 		}},
 		Append:  &bot.Append{Session: lane.Session, After: lane.Last, Entries: []journal.Entry{b.entry}},
 		Charges: admission.Charges,
-		Facts:   news.Told,
+		Facts:   slices.Concat(news.Told, t.manner.Facts),
 	}
 	b.entry.N = lane.Last + 1
 	b.change.Done = t.rest
@@ -285,6 +287,9 @@ func (d *Dispatcher) noticesAtBegin(t *task, turn string, admission turn.Admissi
 	}
 	if admission.Notice != "" {
 		rows = append(rows, d.reply(t.msg, bot.Notice, admission.Notice, "quota/"+admission.NoticeKey))
+	}
+	if notice := t.manner.Notice; notice != nil {
+		rows = append(rows, d.reply(t.msg, bot.Notice, notice.Text, notice.Key))
 	}
 	if t.received != nil {
 		for i, notice := range t.received.Notices {

@@ -207,6 +207,7 @@ type task struct {
 	// what became of its files; nil = nobody has read them
 	received *turn.Received
 	first    *bot.Message // the message of arrival alone
+	manner   turn.Manner
 	reminder
 }
 
@@ -279,17 +280,27 @@ func isPrivate(msg *bot.Message) bool {
 	return !msg.Place.Group && msg.Place.Ordinary() && msg.Caller != "" && !msg.FromBot
 }
 
+// readManner finds out how a turn is to be answered. What cannot be read is left out.
+func (d *Dispatcher) readManner(ctx context.Context, session bot.SessionKey, t *task) {
+	if d.parts.Manner == nil {
+		return
+	}
+	var err error
+	t.manner, err = d.parts.Manner(ctx, session, t.msg)
+	d.report(ctx, err, "read how a person wants to be answered")
+}
+
 // turnOf returns what the Runner needs to know about a turn.
 func (d *Dispatcher) turnOf(lane *bot.Lane, t *task) *agent.Turn {
-	place, model := t.msg.Place, ""
-	if d.parts.Model != nil {
-		model = d.parts.Model(lane.Session)
+	place, manner := t.msg.Place, &t.manner
+	overlay := d.toolOverlay(intersectTools(t.rules.Allowed, t.verdict.Allowed), t.rules.Added)
+	if manner.Narrow != nil {
+		overlay = manner.Narrow(overlay)
 	}
 	return &agent.Turn{
-		Model: model,
-		ID:    lane.Turn, Request: requestID(lane.Turn), System: t.rules.System,
-		Tools: d.toolOverlay(intersectTools(t.rules.Allowed, t.verdict.Allowed), t.rules.Added), Group: place.Group,
-		Shared: place.Group && t.rules.SharedSession,
+		Model: manner.Model, Persona: manner.Persona, Own: manner.Own,
+		ID: lane.Turn, Request: requestID(lane.Turn), System: t.rules.System,
+		Tools: overlay, Group: place.Group, Shared: place.Group && t.rules.SharedSession,
 		Origin: tools.Origin{
 			Channel: place.Channel, Session: string(lane.Session), Workspace: lane.Workspace, Chat: place.ChatKey(),
 			Turn:   lane.Turn,

@@ -110,8 +110,8 @@ type Parts struct {
 	// News returns what has happened since the session's last turn, for the model; may be nil.
 	// moved says that another process may have had the session last, and may have stored something a moment ago.
 	News func(ctx context.Context, session bot.SessionKey, moved bool) (turn.News, error)
-	// Model returns the provider that a session has chosen, "" = none; may be nil. It must not block.
-	Model func(session bot.SessionKey) string
+	// Manner returns how a message of a session is to be answered; may be nil. An error means that not all of it is known.
+	Manner func(ctx context.Context, session bot.SessionKey, msg *bot.Message) (turn.Manner, error)
 	Observers
 }
 

@@ -29,6 +29,7 @@ func (d *Dispatcher) goOnWith(ctx context.Context, lane *bot.Lane, t *task, j *j
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w := &work{d: d, purse: d.parts.Meter.Open(t.msg, lane.Turn)}
+	d.readManner(ctx, lane.Session, t)
 	d.fillWork(w, lane, t)
 	defer w.endRun(ctx)
 	d.mu.Lock()

@@ -13,6 +13,12 @@ func Buckets() []bot.BucketRule {
 			Revision: revisions,
 		},
 		{
+			Bucket:   ownBucket,
+			About:    "how a person wants to be answered, in their own words (`/settings`)",
+			Found:    "key `CHANNEL:ID`",
+			Revision: revisions,
+		},
+		{
 			Bucket: revisions,
 			About:  "that settings have changed",
 			Found:  "no person",

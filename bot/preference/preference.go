@@ -1,6 +1,7 @@
-// Package preference keeps what people choose in /settings: language, clock,
-// whether voice messages are written down, what becomes of messages while the bot works, receipts, and which answers
-// are spoken. In a group, admins choose whether there are receipts and what is spoken; everything else is each person's own there too.
+// Package preference keeps what people choose in /settings: language, clock, whether voice messages are written down,
+// what becomes of messages while the bot works, receipts, which answers are spoken, and in their own words how they want
+// to be answered. In a group, admins choose whether there are receipts and what is spoken; everything else is each
+// person's own there too.
 package preference
 
 import (
@@ -26,12 +27,15 @@ type Deps struct {
 	Store facts.Store
 	Words texts.Words
 	Now   func() time.Time
+	// Redact removes credentials from what people write.
+	Redact func(text string) string
 }
 
 // Preferences knows what was chosen. It is safe for concurrent use and starts no goroutines.
 type Preferences struct {
 	deps   Deps
 	chosen *facts.Followed[map[string]string] // value by key
+	own    ownChanges
 }
 
 // New returns Preferences. Nothing is chosen before the first Follow.
@@ -145,6 +149,6 @@ func (p *Preferences) storeChoice(owner string, setting texts.SettingName, value
 		Change: bot.Change{Facts: []bot.Fact{
 			{Bucket: bucket, Key: factKey(owner, setting), Value: value}, p.chosen.Revised(),
 		}},
-		Then: func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) { return turn.Effect{}, p.Follow(ctx) },
+		Then: p.followed,
 	}
 }

@@ -32,7 +32,9 @@ type world struct {
 func setup(t *testing.T, store *bottest.Store) *world {
 	t.Helper()
 	w := &world{store: store}
-	p := preference.New(preference.Deps{Store: store, Words: texts.Words{}, Now: time.Now})
+	p := preference.New(preference.Deps{
+		Store: store, Words: texts.Words{}, Now: time.Now, Redact: func(s string) string { return strings.ReplaceAll(s, "secret", "[redacted]") },
+	})
 	if err := p.Follow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -93,8 +95,8 @@ func TestButtons(t *testing.T) {
 		admin bool
 		want  []string
 	}{
-		"person, private": {place: private, want: all},
-		"admin, private":  {place: private, admin: true, want: all},
+		"person, private": {place: private, want: append(slices.Clone(all), "st:instructions")},
+		"admin, private":  {place: private, admin: true, want: append(slices.Clone(all), "st:instructions")},
 		"person, group":   {place: group},
 		"admin, group":    {place: group, admin: true, want: []string{"st:model", "st:receipts", "st:speech"}},
 	} {
@@ -198,5 +200,103 @@ func TestUnknownValue(t *testing.T) {
 	w := setup(t, store)
 	if w.Language(caller, "ru") != "ru" || w.Busy(caller) != "" {
 		t.Errorf("%q, %q", w.Language(caller, "ru"), w.Busy(caller))
+	}
+}
+
+// explanations explain nothing.
+type explanations struct{ turn.Explanations }
+
+func (explanations) Explains(context.Context, *bot.Message, time.Time) (bool, error) {
+	return false, nil
+}
+
+func (explanations) Explain(_ context.Context, msg *bot.Message, _ time.Time) (turn.Effect, error) {
+	return (&turn.Call{Message: msg}).ReplyText("not asked"), nil
+}
+
+// TestOwnInstructions: the next message of who was asked is their text, in every process, unless it is something else or
+// they went on with another button. It is kept without credentials, and removed by its button.
+func TestOwnInstructions(t *testing.T) {
+	t.Parallel()
+	store := bottest.New()
+	here, there := setup(t, store), setup(t, store)
+	write := func(w *world, text string, change func(msg *bot.Message)) (taken bool, said string) {
+		t.Helper()
+		msg := *call(private, false).Message
+		msg.Kind, msg.Text = bot.Text, text
+		if change != nil {
+			change(&msg)
+		}
+		listening := w.Listening(explanations{})
+		taken, err := listening.Explains(t.Context(), &msg, time.Now())
+		if err != nil || !taken {
+			return false, ""
+		}
+		e, err := listening.Explain(t.Context(), &msg, time.Now())
+		_, row := w.apply(t, e, err)
+		return true, row.Content.Text
+	}
+	own := func(w *world) string {
+		t.Helper()
+		text, err := w.OwnInstructions(t.Context(), caller)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	if taken, _ := write(here, "Call me Ann", nil); taken {
+		t.Error("taken from somebody who was not asked")
+	}
+	here.press(t, call(private, false), "st:instructions")
+	for name, change := range map[string]func(msg *bot.Message){
+		"command":        func(msg *bot.Message) { msg.Command = "new" },
+		"reply":          func(msg *bot.Message) { msg.Reply = &bot.Quote{} },
+		"forwarded":      func(msg *bot.Message) { msg.Forwarded = true },
+		"file":           func(msg *bot.Message) { msg.Files = []bot.Attachment{{}} },
+		"another chat":   func(msg *bot.Message) { msg.Place.Chat = "7" },
+		"another topic":  func(msg *bot.Message) { msg.Place.Thread = "7" },
+		"group":          func(msg *bot.Message) { msg.Place = group },
+		"another person": func(msg *bot.Message) { msg.Caller = "telegram:7" },
+		"nothing":        func(msg *bot.Message) { msg.Text = " " },
+	} {
+		if taken, said := write(here, "Call me Ann", change); taken {
+			t.Errorf("%s: taken, %q", name, said)
+		}
+	}
+	if taken, said := write(here, strings.Repeat("ы", 501), nil); !taken || own(here) != "" || !strings.HasPrefix(said, "That is too long") {
+		t.Errorf("too long: taken %t, %q", taken, said)
+	}
+	if taken, said := write(here, " Call me Ann, not secret ", nil); !taken || !strings.HasSuffix(said, "\nCall me Ann, not [redacted]") {
+		t.Errorf("taken %t, %q", taken, said)
+	}
+	if taken, _ := write(here, "Hello", nil); taken {
+		t.Error("taken twice")
+	}
+	if own(there) != "" {
+		t.Error("read although nobody has told this process of it")
+	}
+	if err := there.Follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []*world{here, there} {
+		if got := own(w); got != "Call me Ann, not [redacted]" {
+			t.Errorf("%q", got)
+		}
+	}
+	if _, card := here.press(t, call(private, false), "st:instructions"); !strings.HasPrefix(card.Content.Text, "You have told me:\nCall me Ann") {
+		t.Errorf("%q", card.Content.Text)
+	}
+	here.press(t, call(private, false), "st:")
+	if taken, _ := write(here, "Hello", nil); taken {
+		t.Error("taken although another button was pressed")
+	}
+	there.press(t, call(private, false), "st:instructions:-")
+	if own(there) != "" || own(here) != "" {
+		t.Error("not removed")
+	}
+	for _, bucket := range []string{"preference", "own_instructions"} {
+		if left, err := store.FactsOf(t.Context(), bucket, "", time.Now()); err != nil || len(left) != 0 {
+			t.Errorf("%s: %v are left, %v", bucket, left, err)
+		}
 	}
 }

@@ -28,8 +28,19 @@ type Settings struct {
 	Heard   bool   // something is set up that writes down speech
 	Speaks  bool   // answers can be spoken
 	Default string // what becomes of a text that arrives during a turn, where nothing is chosen: telegram.busy
+	// Sections are settings of other features, below those of this one.
+	Sections []Section
 	// Run carries out the command in call.Message.Command.
 	Run func(ctx context.Context, call *turn.Call) (turn.Effect, error)
+}
+
+// Section is a setting that another feature shows and changes.
+type Section struct {
+	// Line returns its line for the conversation of a call; "" = it has none there.
+	Line func(call *turn.Call) string
+	// Button returns the button that shows what it can be, with the feature's own data; false = the caller may not
+	// change it. A card that takes the place of the settings has a button with Prefix + ":" that goes back.
+	Button func(call *turn.Call) (button bot.Button, may bool)
 }
 
 // Feature returns /settings.
@@ -110,10 +121,33 @@ func (s Settings) settingsCard(call *turn.Call, just map[texts.SettingName]strin
 			shown.Values[setting] = value
 		}
 	}
+	var buttons []bot.Button
+	for _, setting := range s.changeable(call) {
+		buttons = append(buttons, bot.Button{
+			Label: w.SettingButton(msg.Language, setting), Data: Prefix + ":" + string(setting),
+		})
+	}
+	for _, section := range s.Sections {
+		if line := section.Line(call); line != "" {
+			shown.More = append(shown.More, line)
+		}
+		if button, may := section.Button(call); may {
+			buttons = append(buttons, button)
+		}
+	}
+	if !msg.Place.Group {
+		set, known := just[settingOwn]
+		if !known {
+			set = s.chosen.Value()[factKey(msg.Caller, ownSet)]
+		}
+		shown.More = append(shown.More, w.OwnLine(msg.Language, set != ""))
+		buttons = append(buttons, bot.Button{
+			Label: w.OwnButton(msg.Language), Data: Prefix + ":" + string(settingOwn),
+		})
+	}
 	content := bot.Content{Language: msg.Language, Text: w.Settings(msg.Language, shown)}
 	content.Entities = render.Inert(content.Text)
-	for _, setting := range s.changeable(call) {
-		button := bot.Button{Label: w.SettingButton(msg.Language, setting), Data: Prefix + ":" + string(setting)}
+	for _, button := range buttons {
 		if last := len(content.Buttons) - 1; last >= 0 && len(content.Buttons[last]) < 2 {
 			content.Buttons[last] = append(content.Buttons[last], button)
 		} else {
@@ -148,6 +182,20 @@ func (s Settings) Press(ctx context.Context, call *turn.Call) (turn.Effect, erro
 	toast := bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query}
 	name, value, chooses := strings.Cut(strings.TrimPrefix(msg.Data, Prefix+":"), ":")
 	setting := texts.SettingName(name)
+	if own := setting == settingOwn && !msg.Place.Group && msg.Caller != ""; own && !chooses {
+		return s.askOwn(ctx, call, toast)
+	} else if own && value == ownForgotten {
+		return s.forgetOwn(call, toast), nil
+	}
+	e, err := s.pressSetting(ctx, call, toast, setting, value, chooses)
+	return s.stopAsking(e, msg.Caller), err
+}
+
+// pressSetting handles the button of a setting, "" = of all: it shows what it can be, or chooses a value.
+func (s Settings) pressSetting(
+	ctx context.Context, call *turn.Call, toast bot.Row, setting texts.SettingName, value string, chooses bool,
+) (turn.Effect, error) {
+	msg, name := call.Message, string(setting)
 	may := slices.Contains(s.changeable(call), setting)
 	switch {
 	case name != "" && (!may || msg.Caller == "" || chooses && !slices.Contains(s.valuesOf(setting), value)):
@@ -156,9 +204,9 @@ func (s Settings) Press(ctx context.Context, call *turn.Call) (turn.Effect, erro
 	case setting == texts.SettingModel, setting == texts.SettingZone:
 		return s.runCommand(ctx, call, name, toast)
 	case name != "" && !chooses:
-		return showCard(call, toast, s.valueCard(call, setting)), nil
+		return ShowCard(call, toast, s.valueCard(call, setting)), nil
 	case name == "":
-		return showCard(call, toast, s.settingsCard(call, nil)), nil
+		return ShowCard(call, toast, s.settingsCard(call, nil)), nil
 	}
 	e := s.storeChoice(ownerOf(msg.Place, msg.Caller, setting), setting, value, s.standardOf(setting))
 	shown := *msg
@@ -169,7 +217,7 @@ func (s Settings) Press(ctx context.Context, call *turn.Call) (turn.Effect, erro
 	given.Message = &shown
 	toast.Content.Text = s.deps.Words.SettingDone(shown.Language)
 	card := s.settingsCard(&given, map[texts.SettingName]string{setting: value})
-	e.Change.Send = showCard(&given, toast, card).Change.Send
+	e.Change.Send = ShowCard(&given, toast, card).Change.Send
 	return e, nil
 }
 
@@ -186,8 +234,8 @@ func (s Settings) runCommand(
 	return e, err
 }
 
-// showCard puts a card in place of the one whose button was pressed.
-func showCard(call *turn.Call, toast bot.Row, content bot.Content) turn.Effect {
+// ShowCard puts a card in place of the one whose button was pressed, and answers the press.
+func ShowCard(call *turn.Call, toast bot.Row, content bot.Content) turn.Effect {
 	msg := call.Message
 	row := bot.Row{Session: call.Session, Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: content}
 	if msg.Message == "" {

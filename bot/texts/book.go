@@ -43,6 +43,7 @@ type book struct {
 	Zones     zoneBook
 	Operator  operatorBook
 	Settings  settingsBook
+	Personas  personaBook
 	Schedule  scheduleBook
 	Hooks     hookBook
 	Clock     clockBook

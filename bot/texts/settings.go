@@ -63,6 +63,7 @@ type Settings struct {
 	Speaks      bool      // answers can be spoken
 	Now         time.Time // as an example of the clock
 	Values      map[SettingName]string
+	More        []string // lines of other features
 }
 
 // Settings answers /settings. A group has no language, clock or voice: these are each person's own.
@@ -79,16 +80,18 @@ func (w Words) Settings(language string, s Settings) string {
 		shared += "\n" + chosen(SettingSpeech)
 	}
 	if s.Group {
-		return strings.Join([]string{b.HeadGroup, zone, model, shared, "", b.FootEach}, "\n")
+		lines := append([]string{b.HeadGroup, zone, model, shared}, s.More...)
+		return strings.Join(append(lines, "", b.FootEach), "\n")
 	}
 	voice := b.Deaf
 	if s.Heard {
 		voice = chosen(SettingVoice)
 	}
-	return strings.Join([]string{
+	lines := append([]string{
 		b.Head, chosen(SettingLanguage), line(SettingClock, w.hour(language, now)), zone, model, voice,
-		chosen(SettingBusy), shared, "", b.FootOwn,
-	}, "\n")
+		chosen(SettingBusy), shared,
+	}, s.More...)
+	return strings.Join(append(lines, "", b.FootOwn), "\n")
 }
 
 // SettingButton labels the button of a setting.

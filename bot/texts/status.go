@@ -13,6 +13,7 @@ import (
 // Status is what /status shows.
 type Status struct {
 	Model   string
+	Persona string // "" = none
 	Lane    bot.Lane
 	Since   time.Duration // how long the lane has been in its state
 	Waiting int           // messages that wait in this conversation
@@ -77,6 +78,9 @@ func (w Words) Status(language string, s Status) string {
 		lines = append(lines, fmt.Sprintf(b.Status.Bare, visible.Name(s.Model)))
 	} else {
 		lines = append(lines, fmt.Sprintf(b.Status.With, visible.Name(s.Model), b.Servers.Tools.say(n)))
+	}
+	if s.Persona != "" {
+		lines = append(lines, fmt.Sprintf(b.Personas.Status, named(s.Persona)))
 	}
 	if s.Fenced && len(s.Tools) > 0 {
 		lines = append(lines, b.Status.Fenced)

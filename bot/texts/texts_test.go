@@ -33,7 +33,10 @@ var (
 )
 
 // neutral are the methods that say the same in every language.
-var neutral = map[string]bool{"Placeholder": true, "TranscriptTime": true, "Named": true, "Names": true, "Languages": true}
+var neutral = map[string]bool{
+	"PersonaValue": true, "PersonaLine": true, "PersonaButton": true, "Placeholder": true, "TranscriptTime": true, "Named": true,
+	"Names": true, "Languages": true,
+}
 
 // everything says every sentence there is, by method.
 func everything(l string) map[string][]string {
@@ -112,6 +115,12 @@ func everything(l string) map[string][]string {
 	for _, setting := range append(texts.ChosenSettings(), texts.SettingZone, texts.SettingModel) {
 		m["SettingButton"] = append(m["SettingButton"], w.SettingButton(l, setting))
 	}
+	m["PersonaLine"], m["PersonaButton"] = []string{w.PersonaLine(l, ""), w.PersonaLine(l, "tutor")}, []string{w.PersonaButton(l)}
+	m["PersonaCard"] = []string{w.PersonaCard(l, "", false, false), w.PersonaCard(l, "Ann", false, true), w.PersonaCard(l, "", true, true)}
+	m["PersonaValue"] = []string{w.PersonaValue(l, "", true), w.PersonaValue(l, "", false), w.PersonaValue(l, texts.PersonaNobody, true), w.PersonaValue(l, "tutor", false)}
+	m["PersonaGone"], m["PersonaNotThere"], m["ModelOfPersona"] = []string{w.PersonaGone(l, "tutor")}, []string{w.PersonaNotThere(l)}, []string{w.ModelOfPersona(l, "gpt", "tutor")}
+	m["OwnLine"], m["OwnButton"], m["OwnRemove"] = []string{w.OwnLine(l, true), w.OwnLine(l, false)}, []string{w.OwnButton(l)}, []string{w.OwnRemove(l)}
+	m["OwnAsk"], m["OwnNoted"], m["OwnLong"] = []string{w.OwnAsk(l, "", 500, 10*time.Minute), w.OwnAsk(l, "Ann", 500, 10*time.Minute)}, []string{w.OwnNoted(l, "Ann")}, []string{w.OwnLong(l, 500)}
 	m["SettingBack"], m["SettingDone"] = []string{w.SettingBack(l)}, []string{w.SettingDone(l)}
 	for _, problem := range []turn.FileProblem{
 		turn.FileTooLarge, turn.FileGone, turn.FileAway, turn.FileNoRoom, turn.FileUnseen, turn.FileNoPicture, turn.FileTooManyDots, turn.FileDamaged, turn.FileLocked,
@@ -183,7 +192,7 @@ func everything(l string) map[string][]string {
 	m["Meant"] = []string{w.Meant(l, "x")}
 	m["Unblocked"] = []string{w.Unblocked(l, "x", true), w.Unblocked(l, "x", false)}
 	for _, lane := range []bot.Lane{{}, {Turn: "t", State: bot.Running}, {Turn: "t", State: bot.Parked}, {Turn: "t", State: bot.Waiting}} {
-		m["Status"] = append(m["Status"], w.Status(l, texts.Status{Model: "gpt", Lane: lane, Since: time.Minute}), w.Status(l, texts.Status{
+		m["Status"] = append(m["Status"], w.Status(l, texts.Status{Model: "gpt", Persona: "tutor", Lane: lane, Since: time.Minute}), w.Status(l, texts.Status{
 			Model: "gpt", Lane: lane, Waiting: 2, Tools: []string{"bash"}, Fenced: true, Servers: texts.Connected{Connected: 1, All: 2},
 			Details: &texts.Details{Sandbox: reason.Plain("x"), Embedded: lane.Turn == "", Engine: "SQLite", Filters: texts.Filtered{In: 10, Out: 1}, Version: "1", Up: time.Hour},
 		}))

@@ -10,6 +10,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm/cost"
+	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -55,6 +56,19 @@ type Rules struct {
 	// Added are built-in tools that conversations here have besides or instead of those of the same name.
 	// Allowed does not apply to them.
 	Added []tools.Tool
+}
+
+// Manner is how a turn is answered, as people have chosen it for its conversation and for themselves. The zero value is
+// what it is where nobody has chosen anything.
+type Manner struct {
+	Model   string // name of the provider that is asked first; "" = the configured order
+	Persona prompt.Persona
+	// Narrow takes away the tools that the persona does not have; nil = none.
+	Narrow func(o *tools.Overlay) *tools.Overlay
+	Own    string // how the person wants to be answered, in their words
+	// Notice is said at the beginning of the turn, with which Facts are stored; nil = nothing.
+	Notice *Notice
+	Facts  []bot.Fact
 }
 
 // Admission is the decision of a quota about a new turn.

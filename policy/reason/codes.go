@@ -55,6 +55,7 @@ const (
 	StartupFile        Code = "startup_file"
 	CallsUsedUp        Code = "calls_used_up"
 	ToolHidden         Code = "tool_hidden"
+	ToolNotOfPersona   Code = "tool_not_of_persona"
 	ToolNotOffered     Code = "tool_not_offered"
 	JudgeFailed        Code = "judge_failed"
 	JudgeRefuses       Code = "judge_refuses"
@@ -367,6 +368,7 @@ func english() map[Code]string {
 		StartupFile:       "%s is obeyed by {}: its content decides what later commands do.",
 		CallsUsedUp:       "The tool calls of this conversation are used up.",
 		ToolHidden:        "The tool %s is not permitted in this chat.",
+		ToolNotOfPersona:  "The tool %s is not one of the persona %s.",
 		ToolNotOffered:    "The tool %s was not offered in this step.",
 		JudgeFailed:       "The safety check could not be made.",
 		JudgeRefuses:      "The safety check would have refused this: %s",

@@ -116,10 +116,14 @@ func (g *gate) decideCall(ctx context.Context, call *tools.Call) error {
 func refuseHidden(call *tools.Call) *tools.Error {
 	why := call.Tools.Why(call.Def.Name)
 	call.Trail.Effect, call.Trail.Rule, call.Trail.Reason = string(policy.Deny), "hidden in this chat", why
-	if why.Code == reason.ToolHidden {
+	switch why.Code {
+	case reason.ToolHidden:
 		return tools.Refused(why, "Use one of the tools you were offered.")
+	case reason.ToolNotOfPersona:
+		call.Trail.Rule = "not a tool of the persona"
+	default:
+		call.Trail.Rule = "not a tool of the sub-agent"
 	}
-	call.Trail.Rule = "not a tool of the sub-agent"
 	return tools.Refused(why, "Use one of the tools you were offered, or say in your answer what you could not do.")
 }
 

@@ -3,6 +3,8 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
+	"maps"
 	"slices"
 
 	"github.com/zephbot/zephbot/agent/llm/dialect"
@@ -10,6 +12,7 @@ import (
 	"github.com/zephbot/zephbot/bot/choice"
 	"github.com/zephbot/zephbot/bot/learnt"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // newChoices makes what /model works with. The first model on offer is the primary one.
@@ -29,7 +32,38 @@ func (c *Core) newChoices() *choice.Choices {
 	if c.opts.Provider != nil { // it answers alone
 		deps.Offered = []choice.Model{{Name: c.opts.Provider.Name()}}
 	}
+	deps.Personas = c.personas
 	return choice.New(deps)
+}
+
+// newPersonas makes the personas of the configuration.
+func (c *Core) newPersonas() *choice.Personas {
+	deps := choice.PersonaDeps{Store: c.stores.Bot, Words: c.words(), Now: c.now}
+	for _, name := range slices.Sorted(maps.Keys(c.cfg.Personas)) {
+		own := c.cfg.Personas[name]
+		persona := choice.Persona{Name: name, Instructions: own.Instructions, Voice: own.Voice}
+		if own.Tools != nil {
+			persona.Tools = c.canonical(*own.Tools)
+		}
+		if provider := c.cfg.ProviderOf(own.Model); own.Model != "" && provider != "" {
+			persona.Model = choice.Model{Name: provider, ID: c.models.ID(provider)}
+		}
+		deps.Offered = append(deps.Offered, persona)
+	}
+	return choice.NewPersonas(deps)
+}
+
+// manner returns how a message is to be answered: by the persona of its conversation, and as its sender wants it.
+func (c *Core) manner(ctx context.Context, session bot.SessionKey, msg *bot.Message) (turn.Manner, error) {
+	m := c.personas.Manner(session)
+	m.Model = c.choices.Of(session)
+	err := c.personas.Missing(ctx, session, msg.Language, &m)
+	if msg.Place.Ordinary() { // elsewhere people read it who have nothing to do with the bot
+		var unread error
+		m.Own, unread = c.own.OwnInstructions(ctx, msg.Caller)
+		err = errors.Join(err, unread)
+	}
+	return m, err
 }
 
 // modelLineOf names the model of a conversation, for people.

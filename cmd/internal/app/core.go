@@ -181,6 +181,7 @@ func (c *Core) open(ctx context.Context) error {
 	c.registry = c.kit.registry
 	c.openNews()
 	c.openUndo()
+	c.personas = c.newPersonas()
 	c.choices = c.newChoices()
 	c.models.Learnt.Open(c.stores.Bot)
 	if err := c.models.Learnt.Follow(ctx); err != nil {
@@ -192,6 +193,9 @@ func (c *Core) open(ctx context.Context) error {
 	c.relocator(nil).Relocate(ctx)
 	if err := c.choices.Follow(ctx); err != nil {
 		return fmt.Errorf("read which models were chosen: %w", err)
+	}
+	if err := c.personas.Follow(ctx); err != nil {
+		return fmt.Errorf("read which personas were chosen: %w", err)
 	}
 	if err := c.openChain(ctx); err != nil {
 		return err
@@ -351,6 +355,8 @@ func (c *Core) runner(tools agent.Executor, budget agent.Budget, name string) *a
 			Bot:      name,
 			Operator: c.cfg.Agent.SystemPrompt,
 			Chat:     turn.System,
+			Persona:  turn.Persona,
+			Own:      turn.Own,
 			Group:    turn.Group,
 			Shared:   turn.Shared,
 			Channel:  turn.Origin.Channel,

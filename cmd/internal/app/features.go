@@ -39,6 +39,7 @@ func (s *service) listFeatures(store bot.Store, questions servers.Questions, sto
 		{Name: "moves", Follow: s.moves.Follow},
 		ch.people.Feature(words, ch.follow),
 		c.choices.Feature(),
+		c.personas.Feature(),
 		s.settings(),
 		{
 			Name:   "what model servers take",

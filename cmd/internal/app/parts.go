@@ -83,6 +83,7 @@ type thinking struct {
 	provider llm.Provider    // all models as one; nil = this process needs none
 	models   *providers.Set  // of the configuration
 	choices  *choice.Choices // made by people
+	personas *choice.Personas
 	// payer pays for what is asked for a turn by its id, while the turn is under way; set before anything runs
 	payer func(turn string) cost.Payer
 }

@@ -230,7 +230,7 @@ func newService(c *Core, ch channel) (*service, error) {
 		Meter:        s.meter,
 		Commands:     s.commands,
 		Approvals:    questions,
-		Explanations: decided,
+		Explanations: c.own.Listening(decided),
 		Buttons: dispatch.Buttons{
 			Pressers: s.features.Pressers(), Below: s.features.Below, After: s.features.After, Beside: s.features.Beside,
 			Stop: stops.Buttons,
@@ -255,7 +255,7 @@ func newService(c *Core, ch channel) (*service, error) {
 		},
 		Observers: dispatch.Observers{Observe: s.observe, Trace: c.turnTrace()},
 		News:      c.news.Read,
-		Model:     c.choices.Of,
+		Manner:    c.manner,
 	}, dispatch.Options{
 		Channel:     ch.name,
 		Bot:         ch.bot,
@@ -325,10 +325,11 @@ func (s *service) settings() feature.Feature {
 			_, name := c.zones.For(caller)
 			return name
 		},
-		Several: c.choices.Several,
-		Heard:   scribe != nil,
-		Speaks:  s.speech != nil,
-		Default: string(cmp.Or(s.ch.busy, dispatch.Queue)),
+		Several:  c.choices.Several,
+		Sections: []preference.Section{c.personas.Setting()},
+		Heard:    scribe != nil,
+		Speaks:   s.speech != nil,
+		Default:  string(cmp.Or(s.ch.busy, dispatch.Queue)),
 		Run: func(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 			return s.commands.Run(ctx, call)
 		},
@@ -352,9 +353,17 @@ func (s *service) about() command.About {
 		Aside:     c.models.SetAside,
 		Fenced:    c.fencedFor,
 		Previews:  c.previewing,
-		Tools: func(place bot.Place) []texts.Tool {
+		Persona: func(session bot.SessionKey) string {
+			persona, _ := c.personas.Of(session)
+			return persona.Name
+		},
+		Tools: func(session bot.SessionKey, place bot.Place) []texts.Tool {
+			overlay := tools.Only(s.ch.guard.Rules(place).Allowed)
+			if narrow := c.personas.Manner(session).Narrow; narrow != nil {
+				overlay = narrow(overlay)
+			}
 			var list []texts.Tool
-			for _, d := range c.usable(tools.Origin{}, tools.Only(s.ch.guard.Rules(place).Allowed)) {
+			for _, d := range c.usable(tools.Origin{}, overlay) {
 				list = append(list, texts.Tool{Name: d.Name, Offered: d.Description})
 			}
 			return list

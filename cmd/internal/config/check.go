@@ -56,6 +56,7 @@ func (k *checker) run() {
 	k.providers()
 	k.routes()
 	k.chats()
+	k.personas()
 	k.servers()
 	k.rules()
 	k.toolNames()
@@ -320,6 +321,39 @@ func (k *checker) chats() {
 			k.wrong(join("telegram.chats", id), "%s is no chat; allowed: %s", shorten(id), rule.allowed)
 		}
 	}
+}
+
+// mostInstructions is how long the instructions of a persona may be, in bytes: each turn pays for them.
+const mostInstructions = 8000
+
+func (k *checker) personas() {
+	for _, name := range slices.Sorted(maps.Keys(k.c.Personas)) {
+		p, at := k.c.Personas[name], join("personas", name)
+		if rule, _ := formOf("persona"); !rule.pattern.MatchString(name) || strings.HasSuffix(name, " ") {
+			k.wrong(at, "%s is no name of a persona; allowed: %s", shorten(name), rule.allowed)
+		}
+		if n := len(p.Instructions); n > mostInstructions {
+			k.wrong(join(at, "instructions"), "has %d bytes; allowed: at most %d", n, mostInstructions)
+		}
+		if p.Model != "" && k.c.ProviderOf(p.Model) == "" {
+			k.provider(join(at, "model"), p.Model)
+		}
+	}
+}
+
+// ProviderOf returns the name of the provider that a persona names, or whose model it names; "" = there is none.
+func (c *Config) ProviderOf(model string) string {
+	for _, same := range []func(p *Provider) bool{
+		func(p *Provider) bool { return p.Name == model },
+		func(p *Provider) bool { return strings.EqualFold(p.Model, model) },
+	} {
+		for i := range c.LLM.Providers {
+			if same(&c.LLM.Providers[i]) {
+				return c.LLM.Providers[i].Name
+			}
+		}
+	}
+	return ""
 }
 
 func (k *checker) servers() {

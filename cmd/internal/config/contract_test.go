@@ -381,6 +381,10 @@ func keyDefaults() [][2]string {
 		{"tracing.headers.<key>", ""},
 		{"log.level", `"info"`},
 		{"log.format", `"console"`},
+		{"personas.<key>.instructions", `""`},
+		{"personas.<key>.model", `""`},
+		{"personas.<key>.tools", ``},
+		{"personas.<key>.voice", `""`},
 	}
 }
 

@@ -210,10 +210,14 @@ func (w initWriter) table(header string, t reflect.Type, doc, idle string, examp
 }
 
 func exampleKey(f field) string {
-	if f.form == "chatkey" {
+	switch f.form {
+	case "chatkey":
 		return `"-100123"`
+	case "persona":
+		return "tutor"
+	default:
+		return "deploy"
 	}
-	return "deploy"
 }
 
 // note returns the remark that a table or key is not read yet. Keys in an idle table need no remark of their own.

@@ -31,6 +31,8 @@ func formOf(name string) (rule form, ok bool) {
 		return form{chatForm, `a numeric id such as -100123, or "*"`}, true
 	case "chatkey":
 		return form{chatKeyForm, `"-100123" for a chat, "-100123/7" for a topic`}, true
+	case "persona":
+		return form{personaForm, `letters, digits, spaces, "_", ".", "'" and "-", at most 32, letters or digits first`}, true
 	case "name":
 		return form{nameForm, `letters, digits, "_", "." and "-", at most 64`}, true
 	case "server":
@@ -55,6 +57,7 @@ var (
 	userForm     = regexp.MustCompile(`^([1-9]\d*|@[A-Za-z0-9_]{4,32}|\*)$`)
 	chatForm     = regexp.MustCompile(`^(-?[1-9]\d*|\*)$`)
 	chatKeyForm  = regexp.MustCompile(`^-?[1-9]\d*(/\d+)?$`)
+	personaForm  = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{M}\p{N} _.'-]{0,31}$`)
 	nameForm     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 	serverForm   = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 	domainForm   = regexp.MustCompile(`^[A-Za-z0-9*.-]+$`)

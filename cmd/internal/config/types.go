@@ -52,6 +52,8 @@ type Config struct {
 	Tracing    Tracing    `toml:"tracing" doc:"OpenTelemetry traces of turns (docs/observability.md)."`
 	Log        Log        `toml:"log" doc:"The log of the program."`
 
+	Personas map[string]Persona `toml:"personas" form:"persona" doc:"Ways to answer that chats and topics can choose in /settings (docs/personas.md)."`
+
 	// File is the config file that was read, "" if there was none.
 	File string `toml:"-"`
 	// Warnings are what Load found unusual but not wrong, in the order of the file.
@@ -134,6 +136,14 @@ type Chat struct {
 	ApprovalsRequired int       `toml:"approvals_required" doc:"As in [telegram]. 0: inherited."`
 	Approvers         []int64   `toml:"approvers" min:"1" doc:"As in [telegram]. Empty: inherited."`
 	Quota             *Limits   `toml:"quota" doc:"Limits of this chat instead of [quotas.chat]."`
+}
+
+// Persona is a table [personas.NAME].
+type Persona struct {
+	Instructions string    `toml:"instructions" doc:"What the model is told of the persona, after the system prompts of [agent] and of the chat; at most 8000 bytes. It allows nothing: rules, approvals and quotas stay as they are."`
+	Model        string    `toml:"model" place:"none" doc:"Name of the provider that answers, or its model. Empty: as it is without the persona."`
+	Tools        *[]string `toml:"tools" tools:"name" doc:"Tools that the persona has, of those that the chat and its people may use. Not set: all of them."`
+	Voice        string    `toml:"voice" doc:"Voice of spoken answers. Empty: as it is without the persona."`
 }
 
 // LLM is the table [llm].
