@@ -104,10 +104,12 @@ func allowedBy(g *Grant) answer {
 			rule:   grant.RulePrefix + g.Tool + " in this conversation",
 			code:   reason.GrantedSession,
 			about:  &text,
+			grants: []*Grant{g},
 		}
 	}
 	return answer{
 		effect: Allow, rule: grant.RulePrefix + g.Tool + " " + quoted(text), code: reason.GrantedAlways, about: &text,
+		grants: []*Grant{g},
 	}
 }
 
@@ -311,23 +313,25 @@ func (s *Set) grantedScript(c *call, table []permission, sc *command.Script, a a
 		return a
 	}
 	units := c.units(sc)
-	var used *Grant
+	var used []*Grant
 	var covered []command.Script
 	for i := range units {
 		u := &units[i]
 		g, changed := c.grantFor(u)
 		switch {
 		case g != nil:
-			used, covered = g, append(covered, u.script)
+			used, covered = append(used, g), append(covered, u.script)
 		case !s.free(c, table, u):
 			a.changed = changed
 			return a
 		}
 	}
-	if used == nil || s.asksAsWhole(table, sc, covered, len(covered) < len(units)) {
+	if len(used) == 0 || s.asksAsWhole(table, sc, covered, len(covered) < len(units)) {
 		return a
 	}
-	return allowedBy(used)
+	allowed := allowedBy(used[len(used)-1])
+	allowed.grants = used
+	return allowed
 }
 
 // free reports whether a command needs no grant beside one that has. The rules about its paths must allow it from the

@@ -272,3 +272,29 @@ func TestNamedOfOtherTools(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// TestGranted: a decision names each standing approval that it needs, once, and none that it does not.
+func TestGranted(t *testing.T) {
+	t.Parallel()
+	s := newSet(t, policy.Options{})
+	script := inWork(s, "git push; rm a; git push", nil)
+	both := s.Offers(script)[0].Grants
+	other := policy.Grant{Tool: "write", Kind: policy.GrantExact, Input: "/work/x"}
+	below := policy.Grant{Tool: "move_path", Kind: policy.GrantPath, Dir: "/work/src"}
+	for name, tt := range map[string]struct {
+		request policy.Request
+		grants  []policy.Grant
+		want    []policy.Grant
+	}{
+		"each command":   {script, both, both[:2]},
+		"one is missing": {script, both[:1], nil},
+		"not needed":     {inWork(s, "git push", nil), []policy.Grant{other, both[0]}, both[:1]},
+		"both paths":     {policy.Request{Tool: "move_path", Inputs: []string{"/work/src/a", "/work/src/b"}}, []policy.Grant{other, below}, []policy.Grant{below}},
+		"one path":       {policy.Request{Tool: "move_path", Inputs: []string{"/work/src/a", "/work/b"}}, []policy.Grant{below}, nil},
+	} {
+		d := s.Decide(with(tt.request, tt.grants))
+		if diff := cmp.Diff(tt.want, d.Granted); diff != "" || (d.Effect == policy.Allow) != (tt.want != nil) {
+			t.Errorf("%s: %s (-want +got)\n%s", name, d.Effect, diff)
+		}
+	}
+}

@@ -91,7 +91,8 @@ type answer struct {
 	detail string
 	// changed are the files because of which a grant no longer covers the call.
 	changed []string
-	reading bool // an allow for a place where nothing can be changed
+	reading bool     // an allow for a place where nothing can be changed
+	grants  []*Grant // that have turned an ask into this allow
 }
 
 // decision returns the answer as a Decision. Paths in the reason are relative to the session's working directory, the
@@ -116,14 +117,23 @@ func (a answer) decision(inside []string) Decision {
 	}
 	d := because(a.effect, a.rule, r)
 	d.Changed, d.Reading = a.changed, a.reading && a.effect == Allow
+	if a.effect != Allow {
+		return d
+	}
+	for i, g := range a.grants {
+		if !slices.Contains(a.grants[:i], g) {
+			d.Granted = append(d.Granted, *g)
+		}
+	}
 	return d
 }
 
-// stricter returns the first of the strictest answers.
+// stricter returns the first of the strictest answers, with the grants of both if they are equally strict.
 func (a answer) stricter(b answer) answer {
 	if b.effect.rank() > a.effect.rank() {
 		return b
 	}
+	a.grants = append(slices.Clip(a.grants), b.grants...)
 	return a
 }
 

@@ -139,6 +139,8 @@ type Decision struct {
 	Reason reason.Reason `json:"reason"`
 	// Changed lists the files that changed since a standing approval for this call was stored.
 	Changed []string `json:"changed,omitempty"`
+	// Granted are the standing approvals without which the call would not be allowed.
+	Granted []Grant `json:"-"`
 	// Reading: the command is allowed only where it can change nothing and reach nobody. If that is too little
 	// for it, a person has to be asked.
 	Reading bool `json:"reading,omitempty"`

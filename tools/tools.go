@@ -231,7 +231,9 @@ type Trail struct {
 	ApprovedBy string
 	Offers     []grant.Offer // choices of a standing approval, for a call that asks
 	// Whole is what a person may approve for the rest of the conversation instead of this one call; nil = nothing.
-	Whole      *grant.Grant
+	Whole *grant.Grant
+	// Granted are the standing approvals without which the call would not be allowed.
+	Granted    []grant.Grant
 	Server     string   // address of the MCP server, for the policy
 	Changed    []string // files that changed since a standing approval for this call was stored
 	Judge      string   // allow, deny:<reason>, error:<text>

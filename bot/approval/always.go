@@ -18,10 +18,11 @@ import (
 )
 
 // Choices of the buttons that store a standing approval: show the offers, show one rule (with its number), store it
-// (with its number), return to the question.
+// (with its number), also for some calls only, return to the question.
 const (
 	showRule  = "a"
 	storeRule = "A"
+	storeFew  = "l"
 	hideRule  = "b"
 	wholeTool = "t" // approve every call of the tool, or what goes to the host, in this conversation
 )
@@ -56,7 +57,7 @@ func ruleChoice(data string, offers int) (choice string, i int, ok bool) {
 	}
 	i, err := strconv.Atoi(number)
 	return choice, i, err == nil && number == strconv.Itoa(i) && i >= 0 && i < offers &&
-		(choice == showRule || choice == storeRule)
+		(choice == showRule || choice == storeRule || choice == storeFew)
 }
 
 // guideToRule guides an admin through storing a rule: it shows the offers, then the exact
@@ -82,7 +83,9 @@ func (b *Broker) guideToRule(
 	case !ok || len(info.Question.Offers) == 0:
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(w.UnknownQuestion(msg.Language), true)}}}, nil
 	case choice == storeRule:
-		return b.approveWithRules(ctx, a, msg, info, info.Question.Offers[i], say)
+		return b.approveWithRules(ctx, a, msg, info, info.Question.Offers[i], 0, say)
+	case choice == storeFew:
+		return b.approveWithRules(ctx, a, msg, info, info.Question.Offers[i], fewUses, say)
 	}
 	var card bot.Content
 	switch {
@@ -96,9 +99,9 @@ func (b *Broker) guideToRule(
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{say("", false), b.editCard(a, card)}}}, err
 }
 
-// approveWithRules approves the call and stores the rules of an offer.
+// approveWithRules approves the call and stores the rules of an offer, for so many later calls; 0 = for any.
 func (b *Broker) approveWithRules(
-	ctx context.Context, a *bot.Approval, msg *bot.Message, info body, o policy.Offer,
+	ctx context.Context, a *bot.Approval, msg *bot.Message, info body, o policy.Offer, most int,
 	say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
 	e, err := b.decideQuestion(ctx, a, msg, bot.Approved, bot.Always, say)
@@ -107,7 +110,7 @@ func (b *Broker) approveWithRules(
 	}
 	var events []RuleEvent
 	for _, g := range o.Grants {
-		if err := b.addGrant(a, msg, info, g, &e.Change, &events); err != nil {
+		if err := b.addGrant(a, msg, info, g, most, &e.Change, &events); err != nil {
 			return e, err
 		}
 	}
@@ -135,7 +138,7 @@ func (b *Broker) approveForSession(
 		return e, err
 	}
 	var events []RuleEvent
-	if err := b.addGrant(a, msg, info, *info.Question.Whole, &e.Change, &events); err != nil {
+	if err := b.addGrant(a, msg, info, *info.Question.Whole, 0, &e.Change, &events); err != nil {
 		return e, err
 	}
 	b.recordEvents(&e, events)
@@ -144,11 +147,11 @@ func (b *Broker) approveForSession(
 
 // addGrant adds a standing approval to a change.
 func (b *Broker) addGrant(
-	a *bot.Approval, msg *bot.Message, info body, g policy.Grant, change *bot.Change, events *[]RuleEvent,
+	a *bot.Approval, msg *bot.Message, info body, g policy.Grant, most int, change *bot.Change, events *[]RuleEvent,
 ) error {
 	stored := Grant{
 		Grant: g, Root: info.Question.Dir, By: msg.Caller, Name: signerName(a, msg), At: b.deps.Now().UTC(),
-		Language: msg.Language,
+		Language: msg.Language, Most: most,
 	}
 	if g.Session == "" { // one for a conversation ends with it
 		stored.Until = b.ruleEnd()
@@ -241,10 +244,13 @@ func (b *Broker) ruleCard(ctx context.Context, a *bot.Approval, info body, i int
 	if len(info.Question.Offers) > 1 {
 		behind = showRule
 	}
-	content.Buttons = [][]bot.Button{{
-		{Label: store, Data: ruleData(a, storeRule, i), Style: "success"},
-		{Label: back, Data: "a1:" + a.ID + ":" + behind},
-	}}
+	content.Buttons = [][]bot.Button{
+		{
+			{Label: store, Data: ruleData(a, storeRule, i), Style: "success"},
+			{Label: w.FewButton(lang, fewUses), Data: ruleData(a, storeFew, i)},
+		},
+		{{Label: back, Data: "a1:" + a.ID + ":" + behind}},
+	}
 	return content, nil
 }
 

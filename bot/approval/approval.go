@@ -93,6 +93,10 @@ type Deps struct {
 	RuleDays int
 	// Inquiries show and take what calls ask their person; nil = no call does.
 	Inquiries Inquiries
+	// Apply stores how often standing approvals are used; nil = that is not counted.
+	Apply func(ctx context.Context, change *bot.Change) (*bot.Applied, error)
+	// Redact removes credentials from what standing approvals have covered; nil = nothing is removed.
+	Redact func(text string) string
 	// Record writes the record from the facts of Line, once they are stored; may be nil.
 	Record func(ctx context.Context)
 }
@@ -455,7 +459,8 @@ func (b *Broker) chooseButton(
 	case clearMark:
 		return b.approveFlagged(ctx, a, msg, say)
 	}
-	if strings.HasPrefix(choice, showRule) || strings.HasPrefix(choice, storeRule) || choice == hideRule {
+	if strings.HasPrefix(choice, showRule) || strings.HasPrefix(choice, storeRule) ||
+		strings.HasPrefix(choice, storeFew) || choice == hideRule {
 		return b.guideToRule(ctx, a, msg, choice, say)
 	}
 	e := b.refuseButton(msg)

@@ -7,7 +7,7 @@ func Buckets() []bot.BucketRule {
 	return []bot.BucketRule{
 		{
 			Bucket: GrantBucket,
-			About:  "standing approvals: rule, who gave it and when",
+			About:  "standing approvals: rule, who gave it and when; how often it was used, and what its last three uses were",
 			Found:  "value (`by`, `by_name`); the key begins with the chat",
 			Owner:  "by",
 		},

@@ -43,19 +43,18 @@ func (b *Broker) endsSoon(g *Grant) bool {
 // keepRule lets one rule end later and shows the list again once that is stored.
 func (b *Broker) keepRule(msg *bot.Message, h *held, page int, answer bot.Row) (turn.Effect, error) {
 	chat := h.chat().ChatKey()
-	before, err := grantFact(chat, h.Grant)
-	if err != nil {
-		return turn.Effect{}, err
-	}
-	again := b.endsSoon(&h.Grant) // a second press finds it kept
+	again := b.endsSoon(&h.Grant) || h.usedUp() // a second press finds it kept
 	if again {
 		h.Until = b.ruleEnd()
+	}
+	if h.usedUp() {
+		h.Uses = 0
 	}
 	kept, err := grantFact(chat, h.Grant)
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	kept.Key, kept.Was = h.key, &before.Value // one that was revoked meanwhile stays so
+	kept.Key, kept.Was = h.key, &h.raw // one that was revoked meanwhile stays so
 	rule := b.shownRule(h, msg.Place)
 	e := turn.Effect{Change: bot.Change{Send: []bot.Row{answer}, Facts: []bot.Fact{kept}}}
 	e.Then = func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {

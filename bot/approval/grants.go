@@ -46,12 +46,17 @@ type Grant struct {
 	// Pattern is a glob over the text, which old versions stored instead of words. It is too imprecise to cover
 	// anything now; the rule is listed, and the calls need approval.
 	Pattern string `json:"pattern,omitempty"`
+	// Most is how many calls it allows; 0 = any number.
+	Most int `json:"most,omitempty"`
+	// Uses is how many calls it has allowed, and Last are the newest of them, the newest first.
+	Uses int   `json:"uses,omitempty"`
+	Last []Use `json:"last,omitempty"`
 }
 
-// held is a Grant with its key.
+// held is a Grant as it is stored, with its key.
 type held struct {
 	Grant
-	key string
+	key, raw string
 }
 
 // id returns the id of a stored grant in callback data.
@@ -68,9 +73,10 @@ func shortHash(text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Grants lists the standing approvals that are valid for a conversation of a chat.
+// Grants lists the standing approvals that are valid for a call in a conversation of a chat: not those that are used up,
+// unless this call was the last one.
 func Grants(
-	ctx context.Context, facts bot.Facts, chat string, session bot.SessionKey, now time.Time,
+	ctx context.Context, facts bot.Facts, chat string, session bot.SessionKey, call string, now time.Time,
 ) ([]policy.Grant, error) {
 	list, err := grantsOf(ctx, facts, chat+"/", now)
 	if err != nil {
@@ -78,7 +84,8 @@ func Grants(
 	}
 	var out []policy.Grant
 	for i := range list {
-		if g := &list[i]; g.Session == "" || g.Session == string(session) {
+		g := &list[i]
+		if (g.Session == "" || g.Session == string(session)) && (!g.usedUp() || g.counts(useID(session, call))) {
 			out = append(out, g.Grant.Grant)
 		}
 	}
@@ -93,7 +100,7 @@ func grantsOf(ctx context.Context, facts bot.Facts, prefix string, now time.Time
 	}
 	grants := make([]held, 0, len(list))
 	for _, f := range list {
-		h := held{key: f.Key}
+		h := held{key: f.Key, raw: f.Value}
 		if err := json.Unmarshal([]byte(f.Value), &h.Grant); err != nil {
 			return nil, fmt.Errorf("standing approval %s: %w", f.Key, err)
 		}
@@ -241,7 +248,7 @@ func (b *Broker) rulesList(ctx context.Context, msg *bot.Message, page int, note
 			Label: w.RevokeButton(lang, from+i+1), Data: pressRules + ":" + part[i].id() + ":" + strconv.Itoa(page),
 			Style: "danger",
 		}}
-		if b.endsSoon(&part[i].Grant) {
+		if b.endsSoon(&part[i].Grant) || part[i].usedUp() {
 			row = append(row, bot.Button{
 				Label: w.KeepRuleButton(lang, from+i+1), Data: keepRules + ":" + part[i].id() + ":" + strconv.Itoa(page),
 			})
@@ -268,6 +275,15 @@ func (b *Broker) rulesList(ctx context.Context, msg *bot.Message, page int, note
 func (b *Broker) shownRule(h *held, place bot.Place) texts.StoredRule {
 	r := texts.StoredRule{
 		Grant: h.Grant.Grant, Root: h.Root, By: h.Name, At: h.At, Until: h.Until, Old: h.Kind == "",
+		Counted: h.Session == "" && h.Kind != "", Uses: h.Uses, Most: h.Most,
+	}
+	if len(h.Last) > 0 {
+		r.Used = h.Last[0].At
+	}
+	for _, u := range h.Last {
+		if !place.Group && u.Covered != "" { // others read in a group
+			r.Covered = append(r.Covered, u.Covered)
+		}
 	}
 	if r.By == "" {
 		r.By = h.By

@@ -33,12 +33,20 @@ func rules(t *testing.T) *ruled {
 	t.Helper()
 	r := &ruled{world: setup(t)}
 	r.rights.Admins = []string{"telegram:boss", "telegram:ann"}
-	r.Broker = approval.New(approval.Deps{
+	r.Broker = r.another()
+	return r
+}
+
+// another returns the broker of another process.
+func (r *ruled) another() *approval.Broker {
+	t := r.t
+	return approval.New(approval.Deps{
 		Store: r.store, Rights: func(context.Context, bot.Place, string) (approval.Rights, error) { return r.rights, nil }, Words: texts.Words{}, Now: func() time.Time { return r.now },
 		Covers: func(_ *bot.Approval, q *tools.Question, grants []policy.Grant) bool {
 			return r.covers != nil && r.covers(q, grants)
 		},
 		Alive: func(policy.Grant) bool { return !r.dead },
+		Apply: r.store.Apply, Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "[redacted]") },
 		Line: func(e approval.RuleEvent) []bot.Fact {
 			raw, err := json.Marshal(e)
 			if err != nil {
@@ -49,7 +57,6 @@ func rules(t *testing.T) *ruled {
 		},
 		Record: func(ctx context.Context) { r.events = r.stored(ctx) },
 	}, 10*time.Minute)
-	return r
 }
 
 // stored are the events that were stored with their rules.
@@ -102,7 +109,7 @@ func labels(c bot.Content) (out []string) {
 
 func (r *ruled) granted(chat string, session bot.SessionKey) []policy.Grant {
 	r.t.Helper()
-	list, err := approval.Grants(r.t.Context(), r.store, chat, session, r.now)
+	list, err := approval.Grants(r.t.Context(), r.store, chat, session, "", r.now)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -139,7 +146,7 @@ func TestChooseAndStore(t *testing.T) {
 	if c = r.card(e); !strings.HasPrefix(c.Text, want) {
 		t.Errorf("the rule: %q", c.Text)
 	}
-	if got := c.Buttons[0][1].Data; got != data(a, "a") {
+	if got := c.Buttons[1][0].Data; got != data(a, "a") {
 		t.Errorf("back goes to %s", got)
 	}
 	if len(r.granted(here.ChatKey(), session)) != 0 {
@@ -167,7 +174,7 @@ func TestOneChoice(t *testing.T) {
 	r := rules(t)
 	a := r.ask(offering("c", policy.Offer{Kind: policy.OfferExact, Grants: []policy.Grant{exactly}}))[0]
 	e, _ := r.pressIn("boss", data(a, "a"), here)
-	if c := r.card(e); !strings.HasPrefix(c.Text, "Store this rule for this chat?\nbash: git push\nIn the last 7 days I asked about nothing else") || c.Buttons[0][1].Data != data(a, "b") {
+	if c := r.card(e); !strings.HasPrefix(c.Text, "Store this rule for this chat?\nbash: git push\nIn the last 7 days I asked about nothing else") || c.Buttons[1][0].Data != data(a, "b") {
 		t.Errorf("%+v", c)
 	}
 	e, _ = r.pressIn("boss", data(a, "b"), here)
@@ -326,7 +333,7 @@ func TestRulesList(t *testing.T) {
 	r.put("telegram/7/bot/-6", approval.Grant{Grant: prefix, Root: "/work", By: "telegram:1", Name: "Ben", At: r.now})
 	r.dead = true
 	got := r.list(here)
-	if !strings.HasPrefix(got.Text, "What may run without asking:\n\n1. bash: make t4\nthis chat · by Ann, 1 Nov 2026, 14:06 UTC\n\n2. bash: make t3") || strings.Contains(got.Text, "git push") {
+	if !strings.HasPrefix(got.Text, "What may run without asking:\n\n1. bash: make t4\nthis chat · by Ann, 1 Nov 2026, 14:06 UTC\nnot used yet\n\n2. bash: make t3") || strings.Contains(got.Text, "git push") {
 		t.Errorf("first page: %q", got.Text)
 	}
 	if diff := cmp.Diff([]string{"Revoke 1", "Revoke 2", "Revoke 3", "Revoke 4", "Revoke 5", "Older ›"}, labels(got)); diff != "" {
@@ -483,7 +490,7 @@ func TestDamagedRules(t *testing.T) {
 	t.Parallel()
 	r := rules(t)
 	r.apply(&bot.Change{Facts: []bot.Fact{{Bucket: approval.GrantBucket, Key: here.ChatKey() + "/bash/x", Value: "{"}}})
-	if _, err := approval.Grants(t.Context(), r.store, here.ChatKey(), session, r.now); err == nil {
+	if _, err := approval.Grants(t.Context(), r.store, here.ChatKey(), session, "", r.now); err == nil {
 		t.Error("read")
 	}
 	if _, err := approval.EndServer(t.Context(), r.store, "srv", r.now); err == nil {

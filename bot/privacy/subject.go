@@ -28,10 +28,11 @@ func rulesByBucket(list []bot.BucketRule) map[string]bot.BucketRule {
 	return rules
 }
 
-// isNameMember are the members of JSON objects that say what a person is called, if the same object names the person.
+// isNameMember are the members of JSON objects that say what a person is called, or what they did, if the same object
+// names the person.
 func isNameMember(member string) bool {
 	switch member {
-	case "name", "by_name", "username", "speaker", "title_by", "first_name", "last_name", "language":
+	case "name", "by_name", "username", "speaker", "title_by", "first_name", "last_name", "language", "covered":
 		return true
 	}
 	return false

@@ -96,7 +96,7 @@ func (b *Book) Request(ctx context.Context, call *tools.Call) (policy.Request, e
 	}
 	if d.Store != nil {
 		if r.Grants, err = approval.Grants(
-			ctx, d.Store, call.Origin.Chat, bot.SessionKey(call.Origin.Session), d.Now(),
+			ctx, d.Store, call.Origin.Chat, bot.SessionKey(call.Origin.Session), call.ID, d.Now(),
 		); err != nil {
 			return r, err
 		}
@@ -162,9 +162,13 @@ func (b *Book) EndServer(ctx context.Context, server string) error {
 
 // Line is the audit line of a standing approval that was stored or revoked; due turns it into facts.
 func (b *Book) Line(e approval.RuleEvent, due func(call *tools.Call, err error) []bot.Fact) []bot.Fact {
-	args, err := json.Marshal(map[string]any{
+	about := map[string]any{
 		"rule": e.Grant.Grant, "chat": e.Chat, "stored_by": e.Grant.By, "stored_at": e.Grant.At,
-	})
+	}
+	if e.Grant.Most > 0 {
+		about["most"] = e.Grant.Most
+	}
+	args, err := json.Marshal(about)
 	if err != nil {
 		b.deps.Log.Error().Err(err).Msg("standing approval not recorded")
 		return nil

@@ -221,7 +221,7 @@ func TestEndServer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	left, err := approval.Grants(t.Context(), w.store, chat, session, time.Now())
+	left, err := approval.Grants(t.Context(), w.store, chat, session, "", time.Now())
 	if err != nil || len(left) != 1 || left[0].Tool != "other:do" {
 		t.Errorf("left: %+v, %v", left, err)
 	}

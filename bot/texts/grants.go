@@ -27,6 +27,8 @@ type grantBook struct {
 	RevokedAlready, Older, Newer, More, WholeRule string
 	RuleUntil, RuleEnds, RuleEndsSoon, RuleKept   string // day; ruleKept: and the rule
 	KeepRule, Keep, End                           string
+	RuleUnused, RuleLast                          string // ruleLast: time
+	RuleUsed, RuleUsedOf, RuleSpent, Few          count  // ruleUsedOf: uses, most
 }
 
 // labelLength limits the text of a button, in UTF-16 units.
@@ -158,6 +160,11 @@ type StoredRule struct {
 	Chat  string    // "" = the chat where it is listed
 	Old   bool      // from a version that stored texts: it is no longer valid
 	Ended bool      // its server has been replaced or removed
+	// Counted: its uses are counted. Most is how many it has; 0 = any number.
+	Counted    bool
+	Uses, Most int
+	Used       time.Time // the last time; zero = not known
+	Covered    []string  // what the last calls were
 }
 
 // Rules is the page of a list that begins with rule number from, counted from 1, of all rules. note is written below
@@ -184,6 +191,9 @@ func (w Words) Rules(language string, page []StoredRule, from, all int, note str
 			line += " · " + fmt.Sprintf(b.RuleUntil, w.Day(language, r.Until))
 		}
 		lines = append(lines, line)
+		if r.Counted {
+			lines = append(lines, w.ruleUses(language, r)...)
+		}
 		switch {
 		case r.Old:
 			lines = append(lines, "⚠ "+b.RulesOld)
@@ -199,6 +209,31 @@ func (w Words) Rules(language string, page []StoredRule, from, all int, note str
 	}
 	return strings.Join(lines, "\n")
 }
+
+// ruleUses says how often a rule was used, and for what.
+func (w Words) ruleUses(language string, r *StoredRule) []string {
+	b := w.in(language).Grants
+	line := b.RuleUnused
+	switch {
+	case r.Most > 0 && r.Uses >= r.Most:
+		line = b.RuleSpent.say(r.Most)
+	case r.Most > 0:
+		line = b.RuleUsedOf.with(r.Most, r.Uses, r.Most)
+	case r.Uses > 0:
+		line = b.RuleUsed.say(r.Uses)
+	}
+	if !r.Used.IsZero() && r.Uses > 0 {
+		line += " · " + fmt.Sprintf(b.RuleLast, w.Moment(language, r.Used))
+	}
+	lines := []string{line}
+	for _, text := range r.Covered {
+		lines = append(lines, "• "+w.seen(language, text))
+	}
+	return lines
+}
+
+// FewButton is the label of the button that stores a rule for so many calls.
+func (w Words) FewButton(language string, n int) string { return w.in(language).Grants.Few.say(n) }
 
 // shown returns words of others in one line, with signs for what cannot be seen. Sentences of the bot do not pass
 // through it: in a language that is not written in Latin letters, it would mark their words as words that pose as Latin

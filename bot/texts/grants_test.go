@@ -31,9 +31,11 @@ func grants(l string) map[string][]string {
 	toServer, _ := w.Rule(l, &server, "/work", visible.Name)
 	newer, older := w.PageButtons(l)
 	rules := []texts.StoredRule{
-		{Grant: push, Root: "/work", By: "Ann", At: at},
+		{Grant: push, Root: "/work", By: "Ann", At: at, Counted: true, Uses: 3, Used: at, Covered: []string{"git push x"}},
 		{Grant: src, Root: "/work", By: "Ann", At: at, Until: at, Chat: "-5"},
-		{Grant: whole, By: "Ann", At: at, Ended: true},
+		{Grant: whole, By: "Ann", At: at, Ended: true, Counted: true},
+		{Grant: whole, By: "Ann", At: at, Counted: true, Uses: 4, Most: 10},
+		{Grant: whole, By: "Ann", At: at, Counted: true, Uses: 10, Most: 10, Used: at},
 		{Grant: whole, By: "Ann", At: at, Old: true},
 	}
 	return map[string][]string{
@@ -64,9 +66,9 @@ func TestGrantSentences(t *testing.T) {
 	}
 	text := strings.Join(grants("en")["Rules"], "\n---\n")
 	for _, want := range []string{
-		"6. bash: git push *\nOnly in sub.\nOnly as long as this does not change: x.sh.\nthis chat · by Ann, 4 Mar 2026, 14:22 UTC", "7. write: src/*.go\nchat -5 · by Ann",
+		"6. bash: git push *\nOnly in sub.\nOnly as long as this does not change: x.sh.\nthis chat · by Ann, 4 Mar 2026, 14:22 UTC\nused 3 times · the last time on 4 Mar 2026, 14:22 UTC\n• git push x", "7. write: src/*.go\nchat -5 · by Ann",
 		"8. srv:read: every call, in one conversation", "⚠ no longer valid: the server was removed or has changed", "⚠ no longer valid: stored by an older version",
-		"6 to 9 of 12", "note\nNo rule is stored.",
+		"6 to 11 of 12", "used 4 of 10 times", "used up after 10 times: I ask again", "note\nNo rule is stored.",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

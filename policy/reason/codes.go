@@ -48,6 +48,7 @@ const (
 	RunsUncertain      Code = "runs_uncertain"
 	GrantedSession     Code = "granted_session"
 	GrantedAlways      Code = "granted_always"
+	GrantSpent         Code = "grant_spent"
 	OptionUnnamed      Code = "option_unnamed"
 	VariableUnnamed    Code = "variable_unnamed"
 	RedirectionWrites  Code = "redirection_writes"
@@ -360,6 +361,7 @@ func english() map[Code]string {
 		RunsUncertain:    "It is not certain what %s runs{:of}.",
 		GrantedSession:   "%s was approved for this conversation.",
 		GrantedAlways:    "An admin allowed %s permanently.",
+		GrantSpent:       "The rule that allowed this was used up or revoked a moment ago.",
 		OptionUnnamed:    "%s {}, and the rule does not name it.",
 		VariableUnnamed: "%s is set, which may decide what programs do, and the rule does not name it " +
 			"with this value.",

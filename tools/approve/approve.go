@@ -76,6 +76,9 @@ type Previewer interface {
 type Lookup interface {
 	// Approval returns the approval of the call, or one of the whole session with the same hash.
 	Approval(ctx context.Context, session, call, hash string) (Approval, error)
+	// Use counts a call for the standing approvals that allow it (tools.Trail.Granted), once, durably and before it
+	// runs. left is false if one of them allows no more, or was revoked: then nothing is counted, and the call asks.
+	Use(ctx context.Context, call *tools.Call, hash string) (left bool, err error)
 }
 
 // New returns the stage. With a nil lookup there is nobody to ask, and every question is denied (a pipe, `tools call`
@@ -94,6 +97,9 @@ func New(lookup Lookup, previewer Previewer) tools.Middleware {
 			case effect == "allow":
 				if call.Trail.Reading {
 					return s.tried(ctx, call, next)
+				}
+				if err := s.granted(ctx, call); err != nil {
+					return nil, err
 				}
 				s.shown(ctx, call)
 				return next(ctx, call)
@@ -135,6 +141,24 @@ func (s stage) tried(ctx context.Context, call *tools.Call, next tools.Handler) 
 		return nil, err
 	}
 	return next(ctx, call)
+}
+
+// granted returns nil when the standing approvals of an allowed call, if there are any, allow this one too. Where another
+// call has used one of them up in the meantime, a person is asked as if it had never been there.
+func (s stage) granted(ctx context.Context, call *tools.Call) error {
+	if len(call.Trail.Granted) == 0 || call.Probe || s.lookup == nil {
+		return nil
+	}
+	left, err := s.lookup.Use(ctx, call, Hash(call))
+	switch {
+	case err != nil:
+		return unreadable(ctx, err)
+	case left:
+		return nil
+	}
+	call.Trail.Effect, call.Trail.Rule = "ask", call.Trail.Rule+"; used up"
+	call.Trail.Reason, call.Trail.Granted = reason.New(reason.GrantSpent), nil
+	return s.decided(ctx, call)
 }
 
 // shown has a call that a standing approval allows apply the layer that a person saw when storing it. The rule is for

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/grant"
 	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/approve"
@@ -283,5 +284,39 @@ func TestPreviews(t *testing.T) {
 				t.Errorf("did %q, want %q", got, tc.log)
 			}
 		})
+	}
+}
+
+// TestUses: a call that a standing approval allows is counted before it runs; one for which none is left asks, and one
+// that cannot be counted does not run.
+func TestUses(t *testing.T) {
+	t.Parallel()
+	granted := func() *tools.Call {
+		c := asked()
+		c.Trail = &tools.Trail{Effect: "allow", Rule: grant.RulePrefix + "bash `rm a`", Granted: []grant.Grant{{Tool: "bash"}}}
+		return c
+	}
+	lookup := &toolstest.Lookup{}
+	if ran, err := walk(t, lookup, granted()); !ran || err != nil || lookup.Uses() != 1 {
+		t.Errorf("ran %v: %v, counted %d", ran, err, lookup.Uses())
+	}
+	probe := granted()
+	probe.Probe = true
+	if ran, err := walk(t, lookup, probe); !ran || err != nil || lookup.Uses() != 1 {
+		t.Errorf("a probe ran %v: %v, counted %d", ran, err, lookup.Uses())
+	}
+	if ran, err := walk(t, nil, granted()); !ran || err != nil {
+		t.Errorf("without people ran %v: %v", ran, err)
+	}
+	var pending *tools.Pending
+	c := granted()
+	if ran, err := walk(t, &toolstest.Lookup{Spent: true}, c); ran || !errors.As(err, &pending) || pending.Question.Reason.Code != reason.GrantSpent {
+		t.Errorf("used up, ran %v: %v", ran, err)
+	}
+	if c.Trail.Approved() && c.Trail.Effect == "allow" {
+		t.Errorf("its trail says that it was allowed: %+v", c.Trail)
+	}
+	if ran, err := walk(t, &toolstest.Lookup{Err: errors.New("no store")}, granted()); ran || tools.AsError(err).Category != tools.ServerError {
+		t.Errorf("not counted, ran %v: %v", ran, err)
 	}
 }

@@ -59,6 +59,9 @@ func (t *trace) Approval(_ context.Context, _, _, _ string) (approve.Approval, e
 	return approve.Approval{State: approve.Waiting}, nil
 }
 
+// Use is not traced: no standing approval allows anything here.
+func (*trace) Use(context.Context, *tools.Call, string) (bool, error) { return true, nil }
+
 func registry(t *testing.T, list ...tools.Tool) *tools.Registry {
 	t.Helper()
 	r, err := tools.NewRegistry(list...)

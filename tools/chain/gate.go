@@ -94,7 +94,7 @@ func (g *gate) decideCall(ctx context.Context, call *tools.Call) error {
 	call.Trail.Rule = d.Rule
 	call.Trail.Reason = d.Reason
 	call.Trail.Suspicious = request.Suspicious
-	call.Trail.Changed, call.Trail.Whole = d.Changed, d.Whole
+	call.Trail.Changed, call.Trail.Whole, call.Trail.Granted = d.Changed, d.Whole, d.Granted
 	call.Trail.Server = request.Server
 	if d.Effect == policy.Ask || d.Reading {
 		call.Trail.Offers = g.options.Policy.Offers(request)

@@ -159,7 +159,10 @@ func (b *Blocker) Tool() tools.Tool {
 type Lookup struct {
 	// Err is returned by every lookup if it is set. Set it before use.
 	Err error
+	// Spent: standing approvals allow no more. Set it before use.
+	Spent bool
 
+	uses  int
 	mu    sync.Mutex
 	rows  map[[2]string]approve.Approval
 	asked int
@@ -207,6 +210,24 @@ func (l *Lookup) Approval(_ context.Context, session, call, _ string) (approve.A
 		return a, nil
 	}
 	return approve.Approval{State: approve.None}, nil
+}
+
+// Use implements approve.Lookup: standing approvals allow any number of calls, or none (Spent).
+func (l *Lookup) Use(context.Context, *tools.Call, string) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.Spent {
+		return false, nil
+	}
+	l.uses++
+	return true, l.Err
+}
+
+// Uses returns how many calls were counted for standing approvals.
+func (l *Lookup) Uses() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.uses
 }
 
 // Call returns a call of a tool, as made for Ann in the private chat 42.

@@ -162,6 +162,8 @@ func newService(c *Core, ch channel) (*service, error) {
 		Covers:    c.book.Covers,
 		Alive:     c.book.Alive,
 		RuleDays:  c.cfg.Telegram.ApprovalRuleDays,
+		Apply:     store.Apply,
+		Redact:    c.redactor.String,
 		Record:    c.records.Settle,
 		Line:      func(e approval.RuleEvent) []bot.Fact { return c.book.Line(e, c.records.Due) },
 	}, c.cfg.Telegram.ApprovalTimeout)
