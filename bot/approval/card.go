@@ -122,6 +122,15 @@ func shownCall(q tools.Question) string {
 	return q.Args
 }
 
+// CommandOf returns the command that a question was about; "" = it was about another call.
+func CommandOf(a *bot.Approval) string {
+	info, err := readGrant(a)
+	if err != nil || !info.Question.Command {
+		return ""
+	}
+	return strings.TrimSpace(shownCall(info.Question))
+}
+
 // codeBlock returns what a card shows as it is, and the name of its file. What a file tool
 // writes is shown as what changes.
 func codeBlock(q *tools.Question) (text, file string) {

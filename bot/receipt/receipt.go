@@ -484,6 +484,7 @@ func (d *Receipts) addApproval(
 		return err
 	case a.State == bot.Approved && a.Turn == e.Turn:
 		given.At = a.Decided
+		given.Tool = cmp.Or(approval.CommandOf(&a), e.Tool)            // as the card calls it
 		if from := laterOf(a.Created, *until); a.Decided.After(from) { // questions can be open at the same time
 			r.Waited, *until = r.Waited+a.Decided.Sub(from), a.Decided
 		}

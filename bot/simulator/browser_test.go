@@ -311,6 +311,27 @@ func (b *tab) dark() {
 	b.Prefer("light")
 }
 
+// cutBadges gives every count that has room on the page three digits, and one beside a long name besides; it returns
+// which are narrower than what they say.
+const cutBadges = `(() => {
+	const row = document.createElement("div");
+	row.style = "display: flex; width: 90px; white-space: nowrap";
+	for (const [name, text] of [["", "A name that needs more room than there is"], ["badge", ""]]) {
+		const part = document.createElement("span");
+		part.className = name;
+		part.textContent = text;
+		row.append(part);
+	}
+	document.querySelector("#chats").append(row);
+	const shown = [...document.querySelectorAll(".badge")].filter((e) => e.offsetParent);
+	const before = shown.map((e) => e.textContent);
+	for (const e of shown) e.textContent = "128";
+	const cut = shown.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.parentElement.textContent);
+	shown.forEach((e, i) => { e.textContent = before[i]; });
+	row.remove();
+	return cut.join(", ");
+})()`
+
 func (b *tab) narrow() {
 	b.Do("360 px", chromedp.EmulateViewport(360, 740))
 	b.Until(`getComputedStyle(document.querySelector(".list")).display === "none"`)
@@ -325,6 +346,9 @@ func (b *tab) narrow() {
 	b.Do("back", chromedp.Click(chromedp.CSS("#back")))
 	b.Until(`getComputedStyle(document.querySelector(".chat")).display === "none" && document.activeElement.dataset.chat === "1001/0"`)
 	b.Until(fits)
+	if cut := browsertest.Eval[string](b.Tab, cutBadges); cut != "" {
+		b.T.Errorf("counts are cut at 360 px: %s", cut)
+	}
 	b.Shot("8-narrow-list")
 	b.Do("the bot's menu", chromedp.Click(chromedp.CSS("#pill")), chromedp.WaitVisible(chromedp.CSS(`[data-do="kill"]`)), chromedp.KeyEvent(kb.Escape))
 	b.Do("open", browsertest.Click(`[data-chat="-1001/0"]`))

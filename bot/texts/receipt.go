@@ -58,7 +58,7 @@ type ReceiptAgent struct {
 
 // ReceiptApproval is an approval of a call.
 type ReceiptApproval struct {
-	Tool string
+	Tool string    // or the command
 	By   string    // name, or id if the name is not known
 	At   time.Time // zero = a standing approval, or one for the session
 }

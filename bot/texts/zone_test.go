@@ -57,3 +57,26 @@ func TestLanguageOfTheBot(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestZoneOfTheMachine: "Local" is the zone of the operator's machine, and no name of one: people read what it is called
+// there.
+func TestZoneOfTheMachine(t *testing.T) {
+	t.Parallel()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := texts.Words{Zone: berlin}
+	winter := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	for _, language := range w.Languages() {
+		for name, got := range map[string]string{
+			"settings":            w.Settings(language, texts.Settings{Zone: "Local", Now: winter}),
+			"settings of a group": w.Settings(language, texts.Settings{Zone: "Local", Now: winter, Group: true}),
+			"timezone":            w.Zoned(language, "Local", winter.In(berlin), false, false),
+		} {
+			if strings.Contains(got, "Local") || !strings.Contains(got, "CET") {
+				t.Errorf("%s %s: %s", language, name, got)
+			}
+		}
+	}
+}
