@@ -31,7 +31,14 @@ const (
 	againIn = 30 * time.Second
 	// mostEvent bounds the name of an event.
 	mostEvent = 100
+	// staleTries is how often a call is looked at because something else was stored meanwhile.
+	staleTries = 4
+	// mostLooks is how many calls a minute that prove nothing have a process look whether hooks were changed.
+	mostLooks = 600
 )
+
+// errStale means that what a call was checked with is not what is stored.
+var errStale = errors.New("the hook was changed, or the same call was stored, meanwhile")
 
 // The results of calls, for metrics.
 const (
@@ -41,7 +48,7 @@ const (
 	resultRefused  = "refused"  // not signed, or of no hook
 	resultInvalid  = "invalid"  // too large, or of a wrong form
 	resultBusy     = "busy"     // too many at once
-	resultOff      = "off"      // its owner is not admitted
+	resultOff      = "off"      // it is paused, or its owner is not admitted
 	resultFailed   = "failed"   // it could not be stored
 )
 
@@ -103,17 +110,40 @@ func (h *Hooks) accept(w http.ResponseWriter, r *http.Request, name string) answ
 	if failed != nil {
 		return *failed
 	}
+	for try := range staleTries {
+		a, err := h.acceptBody(r, name, body, isJSON)
+		// A hook may have been made, or got a new secret, a moment ago.
+		if a == refused && try == 0 && h.isInPace("", mostLooks) {
+			err = errStale
+		}
+		switch {
+		case err == nil:
+			return a
+		case errors.Is(err, errStale):
+			err = h.made.Follow(r.Context())
+		}
+		if err != nil {
+			h.deps.Log.Error().Err(err).Str("hook", name).
+				Msg("the call of a hook is not stored; its sender is asked to repeat it")
+			break
+		}
+	}
+	return answer{http.StatusServiceUnavailable, resultFailed, "not stored", true}
+}
+
+// acceptBody accepts a call with a body. errStale: the hook was changed since this process has read it.
+func (h *Hooks) acceptBody(r *http.Request, name string, body []byte, isJSON bool) (answer, error) {
 	secret, k := h.decoy, h.find(name)
 	if k != nil {
 		secret = k.secret
 	}
 	which, ok := (&request{header: r.Header, body: body, secret: secret, now: h.deps.Now()}).verify()
 	if !ok || k == nil {
-		return refused
+		return refused, nil
 	}
 	brought, err := decodeContent(body, isJSON)
 	if err != nil {
-		return answer{status: http.StatusBadRequest, result: resultInvalid, text: err.Error()}
+		return answer{status: http.StatusBadRequest, result: resultInvalid, text: err.Error()}, nil
 	}
 	for _, header := range eventHeaders {
 		if event := r.Header.Get(header); event != "" {
@@ -121,17 +151,12 @@ func (h *Hooks) accept(w http.ResponseWriter, r *http.Request, name string) answ
 		}
 	}
 	if brought.event == "ping" && r.Header.Get("X-GitHub-Event") != "" { // GitHub tries a new webhook
-		return answer{status: http.StatusOK, result: resultIgnored, text: "pong"}
+		return answer{status: http.StatusOK, result: resultIgnored, text: "pong"}, nil
 	}
-	if !h.isInPace(name) {
-		return answer{http.StatusTooManyRequests, resultBusy, "too many calls of this hook", true}
+	if !h.isInPace(name, h.opts.PerMinute) {
+		return answer{http.StatusTooManyRequests, resultBusy, "too many calls of this hook", true}, nil
 	}
-	a, err := h.begin(r.Context(), k, which, brought)
-	if err != nil {
-		h.deps.Log.Error().Err(err).Str("hook", name).Msg("the call of a hook is not stored; its sender is asked to repeat it")
-		return answer{http.StatusServiceUnavailable, resultFailed, "not stored", true}
-	}
-	return a
+	return h.begin(r.Context(), k, which, brought)
 }
 
 // readBody reads the body of a request, which may neither be large nor take long.
@@ -192,35 +217,51 @@ func (h *Hooks) begin(ctx context.Context, k *hook, which identity, c content) (
 		return repeated, nil
 	}
 	msg := k.message(id, k.prompt.text(k.name, c), now)
-	session := h.deps.Current(h.deps.Engine.Session(msg))
-	msg.Place.Chat = session.Chat()
-	if a, err := h.admit(ctx, msg, session); err != nil || a.status != 0 {
-		return a, err
-	}
-	raw, err := bot.EncodeMessage(msg)
+	arrival, err := h.arrivalOf(msg)
 	if err != nil {
 		return answer{}, err
 	}
-	_, err = h.deps.Store.Apply(ctx, &bot.Change{
-		Arrive: []bot.Arrival{{
-			Channel: h.deps.Channel, Bot: h.deps.Bot, ID: id, Source: bot.FromHook, Session: session, Raw: raw, At: now,
-		}},
-		Facts: []bot.Fact{{
-			Bucket: seenBucket, Key: k.name + "/" + seen, Value: id, Expires: now.Add(which.For), Was: new(""),
-		}},
-	})
-	if errors.Is(err, bot.ErrConflict) { // another request, or another process, was faster
-		return repeated, nil
+	if a, err := h.admit(ctx, k, msg, arrival.Session); err != nil || a.status != 0 {
+		return a, err
+	}
+	change := &bot.Change{Arrive: []bot.Arrival{arrival}, Facts: []bot.Fact{
+		{Bucket: seenBucket, Key: k.name + "/" + seen, Value: id, Expires: now.Add(which.For), Was: new("")},
+		{Bucket: lastBucket, Key: string(arrival.Session) + "/" + k.name, Value: now.UTC().Format(time.RFC3339)},
+	}}
+	if k.stored != nil {
+		change.Facts = append(change.Facts, *k.stored)
+	}
+	_, err = h.deps.Store.Apply(ctx, change)
+	if errors.Is(err, bot.ErrConflict) { // another request was faster, or the hook is not what it was
+		return answer{}, errStale
 	}
 	if err != nil {
 		return answer{}, fmt.Errorf("store the call of a hook: %w", err)
 	}
-	h.deps.Engine.Wake(session)
+	h.deps.Engine.Wake(arrival.Session)
 	return answer{status: http.StatusAccepted, result: resultBegun, text: "accepted"}, nil
 }
 
+// sessionOf returns the conversation of a message, which may have moved since its hook was written.
+func (h *Hooks) sessionOf(msg *bot.Message) bot.SessionKey {
+	return h.deps.Current(h.deps.Engine.Session(msg))
+}
+
+// arrivalOf returns the arrival with which a message begins a turn, in the chat that its conversation is in now.
+func (h *Hooks) arrivalOf(msg *bot.Message) (bot.Arrival, error) {
+	session := h.sessionOf(msg)
+	msg.Place.Chat = session.Chat()
+	raw, err := bot.EncodeMessage(msg)
+	return bot.Arrival{
+		Channel: h.deps.Channel, Bot: h.deps.Bot, ID: msg.ID, Source: bot.FromHook, Session: session, Raw: raw, At: msg.At,
+	}, err
+}
+
 // admit reports whether the turn of a call may begin: its owner may talk where it runs, and not too much waits there.
-func (h *Hooks) admit(ctx context.Context, msg *bot.Message, session bot.SessionKey) (answer, error) {
+func (h *Hooks) admit(ctx context.Context, k *hook, msg *bot.Message, session bot.SessionKey) (answer, error) {
+	if k.off {
+		return answer{status: http.StatusForbidden, result: resultOff, text: "it is paused"}, nil
+	}
 	verdict, err := h.deps.Guard.Admit(ctx, msg)
 	if err != nil {
 		return answer{}, fmt.Errorf("check who may talk: %w", err)
@@ -276,11 +317,12 @@ type pace struct {
 	at   time.Time
 }
 
-// isInPace counts a call of a hook, and reports whether there were not too many within a minute.
-func (h *Hooks) isInPace(name string) bool {
+// isInPace counts a call of a hook, and reports whether there were no more than so many within a minute. "" stands for
+// all that prove nothing.
+func (h *Hooks) isInPace(name string, perMinute int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	now, most := h.deps.Now(), float64(h.opts.PerMinute)
+	now, most := h.deps.Now(), float64(perMinute)
 	p, known := h.paces[name]
 	if !known {
 		p = pace{left: most, at: now}

@@ -16,9 +16,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/clock"
+	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/tools"
 )
 
 // Path is what the path of every hook begins with; its name follows.
@@ -30,8 +33,8 @@ var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 // ValidName reports whether a hook may have a name.
 func ValidName(name string) bool { return nameForm.MatchString(name) }
 
-// MinSecret is how many characters a secret has at least.
-const MinSecret = 16
+// tryAgain is when the hooks are read again after the store has failed.
+const tryAgain = 5 * time.Second
 
 // Store is what Hooks need of a store (bot.Store).
 type Store interface {
@@ -53,7 +56,7 @@ type Outbox interface {
 	Wake(place bot.Place)
 }
 
-// Deps are the dependencies of Hooks. All but Gone, Operators and Observe are required.
+// Deps are the dependencies of Hooks. All but Gone, Operators, Observe, Line and Recorded are required.
 type Deps struct {
 	Channel, Bot string
 	Store        Store
@@ -70,6 +73,15 @@ type Deps struct {
 	Current func(session bot.SessionKey) bot.SessionKey
 	// Language returns the language of a person whose client told this one.
 	Language func(caller, told string) string
+	// Private returns the chat with a person alone: only there a secret is told.
+	Private func(person string) bot.Place
+	// URL returns what leads to the address at which hooks are called, as their callers see it.
+	URL func() string
+	Key []byte // of this service, from which the secrets of hooks that were made in chats are derived
+	// Line makes facts of a change for the audit log, which are stored with it; Recorded writes down what is stored. nil =
+	// nothing is recorded.
+	Line     func(call *tools.Call) []bot.Fact
+	Recorded func(ctx context.Context)
 	Observe  func(result string) // counts what became of a call; nil = nothing does
 	Now      func() time.Time    // of the store: the processes that share it agree on it
 	Log      zerolog.Logger
@@ -96,6 +108,7 @@ type Hooks struct {
 	opts  Options
 	decoy string        // the secret of hooks that do not exist: checking it takes as long
 	slots chan struct{} // one for each call whose body is read
+	made  *facts.Followed[map[string]*stored]
 
 	mu      sync.Mutex
 	serving bool
@@ -112,16 +125,31 @@ func New(deps Deps, opts Options) *Hooks {
 	}
 	return &Hooks{
 		deps: deps, opts: opts, decoy: rand.Text(), slots: make(chan struct{}, mostAtOnce), paces: map[string]pace{},
+		made: facts.NewFollowed(deps.Store, bucket, revisions, deps.Now, readStored),
 	}
 }
 
-// Feature returns the feature; h is nil where no hook can be called.
-func (h *Hooks) Feature() feature.Feature {
-	return feature.Feature{Name: "hooks", Off: h == nil, Run: h.Run}
+// Feature returns /hooks and what accepts calls; h is nil where no hook can be called.
+func (h *Hooks) Feature(words texts.Words) feature.Feature {
+	return feature.Feature{
+		Name:     "hooks",
+		Off:      h == nil,
+		Commands: []feature.Command{{Name: "hooks", Run: h.Command, OffText: words.HookOff}},
+		Run:      h.Run,
+		Follow:   h.Follow,
+		Moved:    func() { h.made.Forget() },
+	}
 }
 
-// Run accepts calls until ctx ends.
+// Follow reads the hooks that another process has stored.
+func (h *Hooks) Follow(ctx context.Context) error { return h.made.Follow(ctx) }
+
+// Run accepts calls until ctx ends, once it knows which hooks there are.
 func (h *Hooks) Run(ctx context.Context) error {
+	for err := h.Follow(ctx); err != nil && ctx.Err() == nil; err = h.Follow(ctx) {
+		h.deps.Log.Error().Err(err).Msg("the hooks are not read; tried again in a moment")
+		clock.Until(ctx, time.Now, time.Now().Add(tryAgain), 0, nil)
+	}
 	h.setServing(true)
 	defer h.setServing(false)
 	<-ctx.Done()
@@ -140,6 +168,11 @@ type hook struct {
 	prompt       Prompt
 	owner        owner
 	place        bot.Place
+	title        string // of the group
+	off          bool   // its calls begin nothing
+	// stored is the fact of a hook that was made in a chat as it was read: a Change with it is refused if the hook has
+	// been changed since, in whichever process. nil = it is of the configuration.
+	stored *bot.Fact
 }
 
 // owner is in whose name a hook's turns run.
@@ -155,6 +188,9 @@ type owner struct {
 func (h *Hooks) find(name string) *hook {
 	i := slices.IndexFunc(h.opts.Config, func(c Config) bool { return c.Name == name })
 	if i < 0 {
+		if k := h.made.Value()[name]; k != nil {
+			return h.hookOf(k)
+		}
 		return nil
 	}
 	c := &h.opts.Config[i]
@@ -169,7 +205,7 @@ func (h *Hooks) find(name string) *hook {
 func (k *hook) message(id, text string, now time.Time) *bot.Message {
 	return &bot.Message{
 		ID: id, Kind: bot.Text, Place: k.place, Caller: k.owner.Caller, Person: k.owner.Person, Name: k.owner.Name,
-		Username: k.owner.Username, Language: k.owner.Language, Text: text, Hook: k.name, Addressed: true, At: now,
+		Username: k.owner.Username, Language: k.owner.Language, Title: k.title, Text: text, Hook: k.name, Addressed: true, At: now,
 	}
 }
 
@@ -181,10 +217,5 @@ func (h *Hooks) Settle() {}
 
 // Heading is for the dispatcher, which follows the turns that calls begin (dispatch.Runs).
 func (h *Hooks) Heading(arrival string) string { return "hook/" + arrival }
-
-// Left is for the dispatcher, which follows the turns that calls begin (dispatch.Runs).
-func (h *Hooks) Left(context.Context, bot.Place, string) (turn.Effect, error) {
-	return turn.Effect{}, nil
-}
 
 var _ http.Handler = (*Hooks)(nil)

@@ -91,6 +91,10 @@ func open(t *testing.T, processes int, opts hook.Options) *world {
 			Operators: func() []bot.Place { return []bot.Place{private} },
 			Current:   func(s bot.SessionKey) bot.SessionKey { return s },
 			Language:  func(_, told string) string { return told },
+			Private: func(person string) bot.Place {
+				return bot.Place{Channel: "telegram", Bot: "1", Surface: bot.SurfaceBot, Chat: person}
+			},
+			URL: func() string { return "https://bot.example.com/" }, Key: []byte("key"),
 			Observe: func(result string) {
 				w.mu.Lock()
 				defer w.mu.Unlock()

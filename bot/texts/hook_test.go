@@ -1,7 +1,29 @@
 package texts_test
 
+import "github.com/zephbot/zephbot/bot/texts"
+
 // hooks says everything about hooks in a language.
 func hooks(l string, m map[string][]string) {
-	m["HookCalled"] = []string{w.HookCalled(l, "x")}
-	m["HookRevoked"] = []string{w.HookRevoked(l, "x")}
+	list := []texts.Hook{
+		{Name: "x", Owner: "Ann"},
+		{Name: "x", Owner: "Ann", Last: at, Paused: true},
+		{Name: "x", Owner: "Ann", Left: true},
+		{Name: "x", Owner: "Ann", Config: true},
+	}
+	for _, group := range []bool{false, true} {
+		m["HookList"] = append(m["HookList"], w.HookList(l, nil, group), w.HookList(l, list, group))
+	}
+	for name, say := range map[string]func(language, name string) string{
+		"HookCalled": w.HookCalled, "HookRevoked": w.HookRevoked, "HookMade": w.HookMade, "HookRenewed": w.HookRenewed,
+		"HookRemoved": w.HookRemoved, "HookPaused": w.HookPaused, "HookResumed": w.HookResumed, "HookTested": w.HookTested,
+		"HookTaken": w.HookTaken, "HookGone": w.HookGone, "HookOfConfig": w.HookOfConfig,
+	} {
+		m[name] = []string{say(l, "x")}
+	}
+	m["HookOff"], m["HookHelp"], m["HookAdmins"] = []string{w.HookOff(l)}, []string{w.HookHelp(l)}, []string{w.HookAdmins(l)}
+	m["HookName"], m["HookPromptWrong"] = []string{w.HookName(l)}, []string{w.HookPromptWrong(l, 2000)}
+	m["HookSecret"] = []string{w.HookSecret(l, "x", "https://b/hooks/x", "whsec_1")}
+	m["HookSent"], m["HookNotYours"] = []string{w.HookSent(l)}, []string{w.HookNotYours(l, "Ann")}
+	m["HookFull"] = []string{w.HookFull(l, 1), w.HookFull(l, 3), w.HookFull(l, 100)}
+	m["HookLeft"], m["HookPrompt"] = []string{w.HookLeft(l, []string{"x", "y"})}, []string{w.HookPrompt(l)}
 }

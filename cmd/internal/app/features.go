@@ -47,7 +47,7 @@ func (s *service) listFeatures(store bot.Store, questions servers.Questions, sto
 			Follow: c.models.Learnt.Follow,
 		},
 		c.plan.Feature(words),
-		s.hooks.Feature(),
+		s.hooks.Feature(words),
 		c.zones.Feature(),
 		c.skillHandler.Feature(words, s.operators, func(place bot.Place) { s.outbox.Wake(place) }),
 		s.memories().Feature(),

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"github.com/zephbot/zephbot/bot/hook"
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/tools"
 )
 
 // Limits of the listener of the hooks. What calls it is a program that sends at once.
@@ -21,6 +23,7 @@ const (
 	callTimeout     = 20 * time.Second
 	callIdle        = time.Minute
 	callHeaderBytes = 16 << 10
+	keyTimeout      = 30 * time.Second
 )
 
 // openHooks makes the hooks of a channel that delivers at any time.
@@ -39,6 +42,10 @@ func (s *service) openHooks(store bot.Store) error {
 		list[i] = hook.Config{Name: h.Name, Secret: h.Secret.Reveal(), Prompt: prompt}
 		list[i].Place, list[i].Owner = c.placeOf(s.ch.bot, h.Owner, h.Chat)
 	}
+	key, err := c.hookKey()
+	if err != nil {
+		return err
+	}
 	s.hooks = hook.New(hook.Deps{
 		Channel:   s.ch.name,
 		Bot:       s.ch.bot,
@@ -51,6 +58,11 @@ func (s *service) openHooks(store bot.Store) error {
 		Operators: s.operators,
 		Current:   c.moves.Current,
 		Language:  c.own.Language,
+		Private:   func(person string) bot.Place { return telegram.Private(s.ch.bot, person) },
+		URL:       c.callsURL,
+		Key:       key,
+		Line:      func(call *tools.Call) []bot.Fact { return c.records.Due(call, nil) },
+		Recorded:  c.records.Settle,
 		Observe:   c.metrics.HookCall,
 		Now:       c.storeNow,
 		Log:       c.log.With().Str("component", "hooks").Logger(),
@@ -58,6 +70,36 @@ func (s *service) openHooks(store bot.Store) error {
 		MaxBody: c.cfg.Triggers.MaxBodyBytes, PerMinute: c.cfg.Triggers.PerMinute, Config: list,
 	})
 	return nil
+}
+
+// hookKey is the key of the secrets of hooks that are made in chats. It is generated once and stored, the same for every
+// process.
+func (c *Core) hookKey() ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), keyTimeout)
+	defer cancel()
+	stored, err := c.bucket(secretBucket).Once(ctx, "hooks", rand.Text()+rand.Text())
+	if err != nil {
+		return nil, fmt.Errorf("key of the hooks: %w", err)
+	}
+	return []byte(stored), nil
+}
+
+// callsURL returns what leads to the address at which hooks are called. In the simulator that is the listener itself.
+func (c *Core) callsURL() string {
+	if c.opts.Home != "" || c.cfg.Triggers.URL == "" {
+		return c.callsAt.get()
+	}
+	return c.cfg.Triggers.URL
+}
+
+// callsAddress is where hooks are called, once that is known.
+type callsAddress struct{ at atomic.Pointer[string] }
+
+func (a *callsAddress) get() string {
+	if at := a.at.Load(); at != nil {
+		return *at
+	}
+	return ""
 }
 
 // sharesListener reports whether hooks are called at the address at which Telegram delivers.
@@ -101,7 +143,8 @@ func (c *Core) serveHooks(ctx context.Context, serving *atomic.Pointer[service])
 			c.log.Error().Err(err).Msg("the server of the hooks ended")
 		}
 	})
-	c.log.Info().Str("hooks", "http://"+listener.Addr().String()+hook.Path).Msg("start")
+	c.callsAt.at.Store(new("http://" + listener.Addr().String()))
+	c.log.Info().Str("hooks", c.callsAt.get()+hook.Path).Msg("start")
 	return func() {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceHTTP)
 		defer cancel()

@@ -27,6 +27,8 @@ type planning struct {
 	zones *zone.Zones             // of people; nil where nothing is stored
 	own   *preference.Preferences // what people have chosen; nil like zones
 	plan  *schedule.Scheduler     // nil where nothing is scheduled; set before anything runs
+
+	callsAt callsAddress // where hooks are called
 }
 
 // openZones reads the time zones that people have set, and what else they have chosen for themselves.

@@ -67,7 +67,7 @@
 //	call NAME 202 {"a":1}       that hook is called with this body, signed as GitHub does with the secret
 //	                            "known-to-the-caller"; the answer has this status. The scenario sets triggers.listen = "127.0.0.1:8444"
 //	call again 200              the newest call is sent again as it was
-//	call forged NAME 401 {…}    signed with another secret
+//	call forged NAME 401 {…}    signed with another secret; "call told …" with the one that ann was told last
 //	again                       the newest update is delivered once more
 //	raw {"poll":{}}             an update as it is
 //	audit /regexp/              a line of the audit log matches; "no audit /regexp/" none does

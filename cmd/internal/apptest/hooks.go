@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -58,8 +59,11 @@ func (h *hookCalls) listening(process string, others listen) listen {
 // callHook plays a line that calls a hook.
 func (s *scene) callHook(words []string, line string) error {
 	secret := hookSecret
-	if len(words) > 0 && words[0] == "forged" {
+	switch {
+	case len(words) > 0 && words[0] == "forged":
 		secret, words = "made-up-by-somebody", words[1:]
+	case len(words) > 0 && words[0] == "told":
+		secret, words = s.toldSecret(), words[1:]
 	}
 	if len(words) < 2 {
 		return errors.New("call NAME STATUS BODY")
@@ -82,6 +86,19 @@ func (s *scene) callHook(words []string, line string) error {
 		err = fmt.Errorf("the answer is %d %s", got, text)
 	}
 	return err
+}
+
+// madeSecret finds the secret of a hook that was made in a chat.
+var madeSecret = regexp.MustCompile(`whsec_[A-Za-z0-9+/]+=*`)
+
+// toldSecret returns the secret that ann was told last.
+func (s *scene) toldSecret() (secret string) {
+	for _, m := range s.fake.Chat(ann) {
+		if found := madeSecret.FindString(m.Text); found != "" {
+			secret = found
+		}
+	}
+	return secret
 }
 
 // sendCall sends the newest call to a process that runs.

@@ -92,6 +92,7 @@ type run struct {
 
 	more      []string // further environment of the service
 	config    string   // its configuration file; "" = none
+	calls     string   // the address of a hook
 	followed  string   // the link of a sign-in that was followed last
 	dead      *wreck   // what the killed process left behind
 	said      int      // how many of the two messages are written

@@ -259,6 +259,9 @@ func (d *doctor) ports(ctx context.Context) []Row {
 				`set metrics.listen = "127.0.0.1:9090", or see that a firewall is before it`))
 		}
 	}
+	if t := d.c.Triggers; t.Listen != "" && (d.c.Telegram.WebhookURL == "" || t.Listen != d.c.Telegram.WebhookListen) {
+		rows = append(rows, d.port(ctx, "hooks", "triggers.listen", t.Listen))
+	}
 	if t := d.c.Telegram; t.WebhookURL != "" {
 		rows = append(rows, d.port(ctx, "webhook port", "telegram.webhook_listen", t.WebhookListen))
 	}

@@ -98,7 +98,8 @@ const demoTurns = 100
 func childEnv(env []string) []string {
 	var out []string
 	for _, pair := range env {
-		if !strings.HasPrefix(pair, "ZEPH_TELEGRAM_") && !strings.HasPrefix(pair, "ZEPH_METRICS_") {
+		if !strings.HasPrefix(pair, "ZEPH_TELEGRAM_") && !strings.HasPrefix(pair, "ZEPH_METRICS_") &&
+			!strings.HasPrefix(pair, "ZEPH_TRIGGERS_") {
 			out = append(out, pair)
 		}
 	}
@@ -115,6 +116,7 @@ func simulated(opts app.Options, apiURL, token string) []string {
 		"ZEPH_TELEGRAM_ADMINS=" + joinIDs(simulator.Admins()),
 		"ZEPH_TELEGRAM_ALLOWED_CHATS=" + joinIDs(simulator.AllowedChats()),
 		"ZEPH_METRICS_LISTEN=",
+		"ZEPH_TRIGGERS_LISTEN=127.0.0.1:0", // /hooks says where hooks are called
 		"ZEPH_DATABASE_URL=",
 		"ZEPH_WORKSPACES_DIR=",
 		"ZEPH_WORKSPACES_SHARED=false",

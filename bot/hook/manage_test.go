@@ -1,0 +1,175 @@
+package hook_test
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/hook"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+var group = bot.Place{Channel: "telegram", Bot: "1", Surface: bot.SurfaceBot, Chat: "-7", Group: true}
+
+// says has a person give /hooks to a process, stores what follows, and returns the answer to it and what was told in
+// private.
+func (w *world) says(h *hook.Hooks, person string, place bot.Place, args string) (answer, told string) {
+	w.t.Helper()
+	call := &turn.Call{
+		Message: &bot.Message{
+			ID: "m" + person, Kind: bot.Text, Place: place, Caller: "telegram:" + person, Person: person, Name: "P" + person,
+			Command: "hooks", Args: args, Addressed: true,
+		},
+		Session: place.SessionKey(""), Admin: person == "42",
+	}
+	for {
+		e, err := h.Command(w.t.Context(), call)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		applied, err := w.store.Apply(w.t.Context(), &e.Change)
+		if errors.Is(err, bot.ErrConflict) {
+			continue
+		}
+		if err == nil && e.Then != nil {
+			_, err = e.Then(w.t.Context(), applied)
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, row := range e.Change.Send[1:] {
+			if row.Place.Group {
+				w.t.Errorf("told in the group: %s", row.Content.Text)
+			}
+			told = row.Content.Text
+		}
+		return e.Change.Send[0].Content.Text, told
+	}
+}
+
+// TestManage: who may make, see, change and remove hooks, and what each hears.
+func TestManage(t *testing.T) {
+	t.Parallel()
+	w := open(t, 2, hook.Options{})
+	one, two := w.hooks[0], w.hooks[1]
+	made, told := w.says(one, "42", group, "add Merged Sum up {{.title}}")
+	if !strings.HasPrefix(made, "The hook merged is made.") || strings.Contains(made, "whsec_") ||
+		!strings.Contains(told, "https://bot.example.com/hooks/merged\n") {
+		t.Errorf("%q, %q", made, told)
+	}
+	secret := regexp.MustCompile(`whsec_\S+`).FindString(told)
+	for _, c := range []struct{ person, args, want string }{
+		{"43", "add other x", "Only my admins"},
+		{"42", "add merged x", "There is a hook merged already"},
+		{"42", "add alerts x", "There is a hook alerts already"},
+		{"42", "add ALARMS.1 x", "The name of a hook"},
+		{"42", "add alarms {{range .}}", "What a hook is to do has at most 2000"},
+		{"42", "add", "/hooks lists them."},
+		{"42", "drop merged", "/hooks lists them."},
+		{"42", "remove merged now", "/hooks lists them."},
+		{"42", "remove alerts", "The hook alerts is set in the configuration"},
+		{"42", "remove nothing", "There is no hook nothing"},
+		{"43", "remove merged", "There is no hook merged"},
+		{"43", "test merged", "Only P42 can do this"},
+		{"42", "test nothing", "There is no hook nothing"},
+		{"43", "", "Hooks of this group:\n• merged · never called · by P42\n"},
+	} {
+		if got, told := w.says(two, c.person, group, c.args); !strings.HasPrefix(got, c.want) || told != "" {
+			t.Errorf("%s: /hooks %s: %q, want %q", c.person, c.args, got, c.want)
+		}
+	}
+	if got, _ := w.says(two, "43", private, ""); !strings.HasPrefix(got, "You have no hooks.") {
+		t.Errorf("somebody else's: %q", got)
+	}
+	body := `{"title":"fixes"}`
+	call := func(secret string) int {
+		r := request("POST", "/hooks/merged", body, "Authorization", "Bearer "+secret)
+		return w.send(two, r)
+	}
+	if got := call(secret); got != 202 {
+		t.Errorf("called: %d", got)
+	}
+	w.says(one, "42", group, "pause merged")
+	body = `{"title":"more"}` // the other process finds out by itself
+	if got := call(secret); got != 403 {
+		t.Errorf("paused: %d", got)
+	}
+	w.says(two, "42", group, "resume merged")
+	if got := call(secret); got != 202 {
+		t.Errorf("resumed: %d", got)
+	}
+	_, renewed := w.says(two, "42", group, "secret merged")
+	renewed = regexp.MustCompile(`whsec_\S+`).FindString(renewed)
+	if call(secret) != 401 || call(renewed) != 200 || renewed == secret {
+		t.Errorf("%q, then %q", secret, renewed)
+	}
+	if got, _ := w.says(two, "42", group, "test merged"); !strings.HasPrefix(got, "I call the hook merged") {
+		t.Errorf("test: %q", got)
+	}
+	w.says(one, "42", private, "remove merged")
+	body = `{"title":"late"}`
+	if got := call(renewed); got != 401 {
+		t.Errorf("removed: %d", got)
+	}
+	left, err := w.store.FactsOf(t.Context(), "hook", "", w.clock())
+	if err != nil || len(left) != 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+}
+
+// TestMakeAtOnce: of two hooks with one name that are made at once in different chats, one is.
+func TestMakeAtOnce(t *testing.T) {
+	t.Parallel()
+	w := open(t, 2, hook.Options{})
+	call := func(place bot.Place) *turn.Call {
+		return &turn.Call{
+			Message: &bot.Message{ID: "1", Kind: bot.Text, Place: place, Caller: "telegram:42", Person: "42", Args: "add same x"},
+			Session: place.SessionKey(""), Admin: true,
+		}
+	}
+	first, err := w.hooks[0].Command(t.Context(), call(group))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := w.hooks[1].Command(t.Context(), call(private))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.store.Apply(t.Context(), &first.Change); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.store.Apply(t.Context(), &second.Change); !errors.Is(err, bot.ErrConflict) {
+		t.Errorf("the second one: %v", err)
+	}
+}
+
+// TestLeft: the bot is removed from a group, and the hooks there begin nothing until somebody resumes them.
+func TestLeft(t *testing.T) {
+	t.Parallel()
+	w := open(t, 1, hook.Options{})
+	h := w.hooks[0]
+	_, told := w.says(h, "42", group, "add merged x")
+	w.says(h, "42", private, "add own x")
+	e, err := h.Left(t.Context(), group, "9")
+	if err != nil || len(e.Change.Send) != 1 || !strings.Contains(e.Change.Send[0].Content.Text, ": merged.") {
+		t.Fatalf("%+v, %v", e.Change.Send, err)
+	}
+	if _, err := w.store.Apply(t.Context(), &e.Change); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Then(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	secret := regexp.MustCompile(`whsec_\S+`).FindString(told)
+	if got := w.send(h, request("POST", "/hooks/merged", "{}", "Authorization", "Bearer "+secret)); got != 403 {
+		t.Errorf("status %d", got)
+	}
+	if got, _ := w.says(h, "42", group, ""); !strings.Contains(got, "off: I was removed") {
+		t.Errorf("%q", got)
+	}
+	if e, err := h.Left(t.Context(), group, "10"); err != nil || len(e.Change.Send) != 0 {
+		t.Errorf("told again: %+v, %v", e.Change.Send, err)
+	}
+}
