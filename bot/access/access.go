@@ -86,6 +86,7 @@ type Guard struct {
 
 	seenLock sync.Mutex                            // held by whoever replaces seen
 	seen     atomic.Pointer[map[string]seenPerson] // by id
+	titles   atomic.Pointer[map[string]string]     // of groups, by id; replaced under seenLock
 }
 
 // New returns a Guard. Follow reads who was admitted in the chat.
@@ -122,6 +123,7 @@ func (g *Guard) admitMember(ctx context.Context, msg *bot.Message) (turn.Verdict
 			return g.refuseGroup(ctx, msg)
 		}
 	}
+	g.noteTitle(ctx, msg)
 	if msg.Kind == bot.Member {
 		return turn.Verdict{OK: true}, nil
 	}

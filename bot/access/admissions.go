@@ -430,7 +430,7 @@ func absentEntry(place bot.Place, e Entry) bot.Fact {
 func (d *Admissions) refuseGroup(ctx context.Context, msg *bot.Message, id string, block bool) (done, error) {
 	g := d.guard
 	if containsID(g.opts.Chats, id) {
-		return done{text: g.words.GroupConfigured(msg.Language, id)}, nil
+		return done{text: g.words.GroupConfigured(msg.Language, g.calledGroup(id))}, nil
 	}
 	before, known, err := g.groupEntry(ctx, msg.Place, id)
 	if err != nil {
@@ -449,7 +449,7 @@ func (d *Admissions) refuseGroup(ctx context.Context, msg *bot.Message, id strin
 func (d *Admissions) admitGroup(ctx context.Context, msg *bot.Message, id string) (done, error) {
 	g, w, language := d.guard, d.guard.words.At(msg.Place), msg.Language
 	if containsID(g.opts.Chats, id) {
-		return done{text: w.GroupConfigured(language, id)}, nil
+		return done{text: w.GroupConfigured(language, g.calledGroup(id))}, nil
 	}
 	before, known, err := g.groupEntry(ctx, msg.Place, id)
 	if err != nil {
@@ -531,7 +531,7 @@ func (d *Admissions) removeEntry(ctx context.Context, msg *bot.Message, id strin
 	case err != nil:
 		return done{}, err
 	case group && containsID(g.opts.Chats, id):
-		return done{text: w.GroupConfigured(language, id)}, nil
+		return done{text: w.GroupConfigured(language, g.calledGroup(id))}, nil
 	case !known && role != "":
 		return done{text: w.PersonConfigured(language, g.configuredPerson(id, role), key)}, nil
 	case !known:

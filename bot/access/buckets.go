@@ -23,8 +23,14 @@ func Buckets() []bot.BucketRule {
 		},
 		{
 			Bucket: invitationBucket,
-			About:  "an invitation: role, uses that are left, who made it; kept until it is used up or for at most 30 days",
-			Found:  "the admin is in the value (`by`, `by_name`)",
+			About: "an invitation: role, uses that are left, who made it; kept until it is used up, or a week after its end, " +
+				"which is after at most 30 days",
+			Found: "the admin is in the value (`by`, `by_name`)",
+		},
+		{
+			Bucket: invitationListBucket,
+			About:  "which message lists the invitations for an admin; kept for 30 days",
+			Found:  "key `CHANNEL/BOT/ID`",
 		},
 		{
 			Bucket: invitedBucket,
@@ -74,6 +80,11 @@ func Buckets() []bot.BucketRule {
 			Bucket: blockedBucket,
 			About:  "a group that is not answered: its name, who blocked it",
 			Found:  "a chat's; the admin is in the value",
+		},
+		{
+			Bucket: titleBucket,
+			About:  "what a group that was admitted is called",
+			Found:  "a chat's",
 		},
 		{
 			Bucket: pairBucket,

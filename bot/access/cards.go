@@ -163,7 +163,9 @@ func (g *Guard) Settle(ctx context.Context, report func(err error), sent func(pl
 
 func (g *Guard) settleOnce(ctx context.Context, sent func(place bot.Place)) error {
 	place := bot.Place{Channel: g.opts.Channel, Bot: g.opts.Bot}
-	return errors.Join(g.settleWaiting(ctx, place, sent), g.settleStrangers(ctx, place, sent))
+	return errors.Join(
+		g.settleWaiting(ctx, place, sent), g.settleStrangers(ctx, place, sent), g.settleInvitations(ctx, place, sent),
+	)
 }
 
 // settleWaiting asks the admins about the groups that asked when there was none.
@@ -238,7 +240,7 @@ func (g *Guard) decidedText(
 		if err != nil || !admitted {
 			return nil, err
 		}
-		return func(language string) string { return g.words.GroupConfigured(language, id) }, nil
+		return func(language string) string { return g.words.GroupConfigured(language, g.calledGroup(id)) }, nil
 	}
 	role, key, err := g.configuredRole(ctx, id)
 	if role == "" && containsID(g.opts.Users, id) {

@@ -16,11 +16,16 @@ import (
 )
 
 // The buckets of invitations. The key of an invitation is CHANNEL/BOT/HASH, with the CodeHash of its code, which is not
-// stored; what shows that a person has used it, CHANNEL/BOT/ID/HASH.
+// stored; what shows that a person has used it, CHANNEL/BOT/ID/HASH. invitationListBucket holds, by admin, the key of the row
+// that lists the invitations.
 const (
-	invitationBucket = "invitation"
-	invitedBucket    = "invitation_used"
+	invitationBucket     = "invitation"
+	invitedBucket        = "invitation_used"
+	invitationListBucket = "invitation_list"
 )
+
+// invitationOver is how long an invitation is stored after its end, until its messages say so.
+const invitationOver = 7 * 24 * time.Hour
 
 // Limits of invitations.
 const (
@@ -42,6 +47,7 @@ type invitation struct {
 	ByName  string    `json:"by_name,omitempty"`
 	At      time.Time `json:"at"`
 	Expires time.Time `json:"expires"`
+	Card    string    `json:"card,omitempty"` // key of the row with the link
 	raw     string    // as it is stored
 }
 
@@ -61,7 +67,7 @@ func (i *invitation) fact(place bot.Place) (bot.Fact, error) {
 	if err != nil {
 		return f, fmt.Errorf("invitation: %w", err)
 	}
-	f.Value, f.Expires = string(value), i.Expires
+	f.Value, f.Expires = string(value), i.Expires.Add(invitationOver)
 	return f, nil
 }
 
@@ -80,21 +86,36 @@ func (g *Guard) readInvitation(ctx context.Context, place bot.Place, hash string
 		return nil, fmt.Errorf("invitation: %w", err)
 	}
 	admins, err := g.allAdmins(ctx, place)
-	if err != nil || i.Role.rank() == 0 || !slices.Contains(admins, g.idOf(i.By)) {
+	if err != nil || !g.isValid(i, admins) {
 		return nil, err
 	}
 	return i, nil
 }
 
+// isValid reports whether an invitation is valid that one of these admins has made.
+func (g *Guard) isValid(i *invitation, admins []string) bool {
+	return i.Role.rank() > 0 && i.Expires.After(g.now()) && slices.Contains(admins, g.idOf(i.By))
+}
+
 // listInvitations lists the invitations that are valid, the newest first.
 func (g *Guard) listInvitations(ctx context.Context, place bot.Place) ([]invitation, error) {
+	list, err := g.storedInvitations(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	admins, err := g.allAdmins(ctx, place)
+	return slices.DeleteFunc(list, func(i invitation) bool { return !g.isValid(&i, admins) }), err
+}
+
+// storedInvitations lists invitations with those that have ended lately, the newest first.
+func (g *Guard) storedInvitations(ctx context.Context, place bot.Place) ([]invitation, error) {
 	facts, err := g.store.FactsOf(ctx, invitationBucket, personKey(place, ""), g.now())
 	if err != nil {
 		return nil, fmt.Errorf("read invitations: %w", err)
 	}
 	var list []invitation
 	for _, f := range facts {
-		i := invitation{Hash: strings.TrimPrefix(f.Key, personKey(place, ""))}
+		i := invitation{Hash: strings.TrimPrefix(f.Key, personKey(place, "")), raw: f.Value}
 		if err := json.Unmarshal([]byte(f.Value), &i); err != nil {
 			return nil, fmt.Errorf("invitation: %w", err)
 		}
@@ -245,6 +266,9 @@ func (g *Guard) invited(
 		if err := g.endCards(ctx, msg, e, s, &change); err != nil {
 			return change, err
 		}
+	}
+	if err = g.usedInvitation(ctx, msg, i, &change); err != nil {
+		return change, err
 	}
 	to, language := g.opts.Private(g.idOf(i.By)), g.seenPerson(g.idOf(i.By)).Language
 	text := g.words.InvitationUsed(language, g.calledSender(msg), msg.Title, i.Left)

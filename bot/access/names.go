@@ -17,6 +17,9 @@ import (
 // The Bot API tells it with each message only.
 const seenBucket = "person_seen"
 
+// titleBucket holds what groups that are admitted are called: the key is the chat's.
+const titleBucket = "group_title"
+
 // seenPerson is what a person was called when they last wrote, and the language of their client.
 type seenPerson struct {
 	Name     string `json:"name"`
@@ -87,10 +90,100 @@ func (g *Guard) followNames(ctx context.Context) error {
 		}
 		seen[strings.TrimPrefix(f.Key, personKey(place, ""))] = p
 	}
+	titles, err := g.readTitles(ctx, place)
+	if err != nil {
+		return err
+	}
 	g.seenLock.Lock()
 	defer g.seenLock.Unlock()
 	g.seen.Store(&seen)
+	g.titles.Store(&titles)
 	return nil
+}
+
+// readTitles reads what groups are called: when they were admitted, or since.
+func (g *Guard) readTitles(ctx context.Context, place bot.Place) (map[string]string, error) {
+	titles := map[string]string{}
+	admitted, err := g.groupEntries(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range admitted {
+		titles[e.ID] = e.Name
+	}
+	prefix := groupPlace(place, "").ChatKey()
+	facts, err := g.store.FactsOf(ctx, titleBucket, prefix, g.now())
+	if err != nil {
+		return nil, fmt.Errorf("read what groups are called: %w", err)
+	}
+	for _, f := range facts {
+		titles[strings.TrimPrefix(f.Key, prefix)] = f.Value
+	}
+	return titles, nil
+}
+
+// noteTitle stores what a group is called now that the configuration names or an admin has admitted, if that has changed.
+func (g *Guard) noteTitle(ctx context.Context, msg *bot.Message) {
+	known := g.titleOf(msg.Place.Chat)
+	if !msg.Place.Group || !msg.Place.Ordinary() || msg.Title == "" || known == msg.Title ||
+		known == "" && !slices.Contains(g.opts.Chats, msg.Place.Chat) {
+		return
+	}
+	fact := bot.Fact{
+		Bucket: titleBucket, Key: groupPlace(msg.Place, msg.Place.Chat).ChatKey(), Value: msg.Title,
+	}
+	if _, err := g.store.Apply(ctx, &bot.Change{Facts: []bot.Fact{fact}}); err != nil {
+		return
+	}
+	g.seenLock.Lock()
+	defer g.seenLock.Unlock()
+	next := map[string]string{}
+	if known := g.titles.Load(); known != nil {
+		maps.Copy(next, *known)
+	}
+	next[msg.Place.Chat] = msg.Title
+	g.titles.Store(&next)
+}
+
+// titleOf returns what a group is called, as remembered; "" = nobody knows.
+func (g *Guard) titleOf(id string) string {
+	if known := g.titles.Load(); known != nil {
+		return (*known)[id]
+	}
+	return ""
+}
+
+// Titles returns what groups are called, by id, as remembered; with the id where several have one title.
+func (g *Guard) Titles() map[string]string {
+	called := map[string]string{}
+	known := g.titles.Load()
+	if known == nil {
+		return called
+	}
+	for id, title := range *known {
+		if title != "" {
+			called[id] = g.calledGroup(id)
+		}
+	}
+	return called
+}
+
+// calledGroup returns a group's title for sentences, with the id where another one has it, or where it ends like one; the
+// id if nobody knows the title.
+func (g *Guard) calledGroup(id string) string {
+	title := g.titleOf(id)
+	if title == "" {
+		return id
+	}
+	for other, same := range *g.titles.Load() {
+		if other != id && texts.SameName(same, title) {
+			return texts.Exactly(title, id)
+		}
+	}
+	if texts.EndsLikeID(title) {
+		return texts.Exactly(title, id)
+	}
+	return texts.Named(title)
 }
 
 // Names returns what the people are called whom the configuration names or an admin has admitted, by id, as remembered.

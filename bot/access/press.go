@@ -207,7 +207,7 @@ func (g *Guard) fromFile(ctx context.Context) ([]texts.Person, error) {
 		}
 	}
 	for _, id := range g.opts.Chats {
-		list = append(list, texts.Person{ID: id, Group: true})
+		list = append(list, texts.Person{ID: id, Group: true, Name: g.Titles()[id]})
 	}
 	return list, nil
 }

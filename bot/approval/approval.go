@@ -71,7 +71,7 @@ type Deps struct {
 	Rights func(ctx context.Context, place bot.Place, tool string) (Rights, error)
 	// Reach reports whether enough people could approve what a person asks for in a place; nil = Rights say it.
 	Reach func(ctx context.Context, place bot.Place, caller string) (bool, error)
-	// Called returns what people are called, by caller id; nil = nobody knows.
+	// Called returns what people and groups are called, by caller id; nil = nobody knows.
 	Called func() map[string]string
 	Words  texts.Words
 	Now    func() time.Time

@@ -294,6 +294,9 @@ func (b *Broker) shownRule(h *held, place bot.Place) texts.StoredRule {
 	r.Ended = b.deps.Alive != nil && h.Server != "" && !b.deps.Alive(h.Grant.Grant)
 	if chat := h.chat(); chat.ChatKey() != place.ChatKey() {
 		r.Chat = chat.Chat
+		if b.deps.Called != nil {
+			r.Chat = cmp.Or(b.deps.Called()[chat.Channel+":"+chat.Chat], r.Chat)
+		}
 	}
 	return r
 }

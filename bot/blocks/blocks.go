@@ -109,11 +109,13 @@ type Event struct {
 	Failures, Samples int // Failures of Samples calls failed
 }
 
-// Teller reports blocked tools to people. All fields are required.
+// Teller reports blocked tools to people. All fields but Called are required.
 type Teller struct {
 	Channel, Bot string             // the chats that are served
 	Operators    func() []bot.Place // who is told of every block
-	Lanes        interface {
+	// Called returns what people and groups are called, by caller id; nil = nobody knows.
+	Called func() map[string]string
+	Lanes  interface {
 		Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error)
 	}
 	Send  func(ctx context.Context, row bot.Row, facts ...bot.Fact) // stores a row and has it delivered
@@ -128,9 +130,13 @@ func (t Teller) Tell(ctx context.Context, e Event) {
 	key := "blocked/" + e.Tool + "/" + strconv.FormatInt(e.Until.UnixNano(), 10)
 	left := e.Until.Sub(t.Now()).Round(time.Minute)
 	told := t.tellSession(ctx, e, key, left)
+	where := told.Chat
+	if t.Called != nil {
+		where = cmp.Or(t.Called()[told.Channel+":"+told.Chat], where)
+	}
 	for i, place := range t.Operators() {
 		if place != told {
-			text := t.Words.ToolBlockedAdmins("", e.Tool, told.Chat, e.Failures, e.Samples, left)
+			text := t.Words.ToolBlockedAdmins("", e.Tool, where, e.Failures, e.Samples, left)
 			t.tellPlace(ctx, place.SessionKey(""), place, key+"/"+strconv.Itoa(i), text)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/bot/visible"
 )
 
 // expressBatch is how many express arrivals are read at once.
@@ -230,8 +231,8 @@ var errAdmitted = errors.New("admitted meanwhile")
 
 // refuseSender finishes an arrival of somebody who may not talk to the bot here.
 func (d *Dispatcher) refuseSender(ctx context.Context, a *bot.Arrival, msg *bot.Message, v turn.Verdict) error {
-	d.parts.Log.Info().Str("caller", msg.Caller).Str("chat", msg.Place.Chat).Str("reason", v.Reason).
-		Msg("message refused")
+	d.parts.Log.Info().Str("caller", msg.Caller).Str("name", visible.Name(msg.Name)).Str("chat", msg.Place.Chat).
+		Str("reason", v.Reason).Msg("message refused")
 	computed := false
 	return d.storeEffect(ctx, a, func() (turn.Effect, error) {
 		if computed { // what was read for the verdict has changed

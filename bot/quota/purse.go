@@ -689,7 +689,8 @@ func (p *purse) Notices() []turn.Notice {
 func (m *Meter) Usage(ctx context.Context, msg *bot.Message) ([]texts.Usage, error) {
 	levels, now := m.levels(msg), m.now()
 	slots := m.slots(levels, now, true, Turns)
-	slots = append(slots, m.slots(levels, now, false, Tokens, USD)...)
+	slots = append(slots, m.slots(levels, now, false, Tokens)...)
+	slots = append(slots, m.slots(levels, now, true, USD)...)
 	var usage []texts.Usage
 	for _, s := range slots {
 		if s.scope == texts.Bot && s.limit <= 0 {
@@ -699,7 +700,9 @@ func (m *Meter) Usage(ctx context.Context, msg *bot.Message) ([]texts.Usage, err
 		if err != nil {
 			return nil, err
 		}
-		usage = append(usage, s.usage(used))
+		if s.unit != USD || s.limit > 0 || used > 0 { // what costs nothing, or has no known price, is no line
+			usage = append(usage, s.usage(used))
+		}
 	}
 	return usage, nil
 }

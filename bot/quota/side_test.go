@@ -102,7 +102,7 @@ func TestLateSettlement(t *testing.T) {
 	}
 	d.counter.Lose()
 	d.restart(o)
-	if got := d.used(private("42")); got != "user 0/0, user 45/100" {
+	if got := d.used(private("42")); got != "user 0/0, user 45/100, user 500000/0" {
 		t.Errorf("after a restart: %s", got)
 	}
 }

@@ -166,7 +166,7 @@ func TestPage(t *testing.T) {
 	w := &world{T: t, Store: bottest.New()}
 	w.said(shared, "what do we call it?", "The name is **Heron**, decided on Monday; see heron.example/x")
 	got := w.asks(inGroup, "42", "héron NAME")
-	const want = "What was said here about “héron NAME”: 1\n\n20 Nov 2026, 09:02 UTC, I\nThe name is Heron, decided on Monday; see heron.example/x"
+	const want = "What was said here about “héron NAME”: 1\n\n20 Nov 2026, 09:02 UTC, me\nThe name is Heron, decided on Monday; see heron.example/x"
 	if got.Text != want {
 		t.Errorf("%q", got.Text)
 	}
@@ -176,7 +176,7 @@ func TestPage(t *testing.T) {
 		marked = append(marked, e.Type+" "+e.URL+" "+string(units[e.Offset:e.Offset+e.Length]))
 	}
 	if diff := cmp.Diff([]string{
-		"text_link https://chat/-1001/5/10 20 Nov 2026, 09:02 UTC, I", "bold  name", "bold  Heron", "code  heron.example/x",
+		"text_link https://chat/-1001/5/10 20 Nov 2026, 09:02 UTC, me", "bold  name", "bold  Heron", "code  heron.example/x",
 	}, marked); diff != "" {
 		t.Error(diff)
 	}

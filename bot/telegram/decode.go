@@ -178,12 +178,13 @@ func (d Decoder) decodeMessage(m *bot.Message, msg *models.Message) {
 	m.Addressed = !m.Place.Group || m.Command != "" || mentioned || (own && !foreign)
 }
 
-// readCommand finds a leading command and mentions of the bot, by entities with UTF-16 offsets. It returns the text
-// without the command's name and without a leading mention. A command for another bot (foreign) is never meant for this
+// readCommand finds a leading command, which a mention of the bot may precede or follow, and mentions of the bot, by
+// entities with UTF-16 offsets. It returns the text without a leading mention. A command for another bot (foreign) is never meant for this
 // one, even if it replies to one of its messages.
 func (d Decoder) readCommand(m *bot.Message, list []models.MessageEntity) (text string, mentioned, foreign bool) {
 	units := utf16.Encode([]rune(m.Text))
 	text = m.Text
+	begin := 0 // of what follows a leading mention
 	for _, e := range list {
 		if !isWithin(e, len(units)) {
 			continue
@@ -191,7 +192,7 @@ func (d Decoder) readCommand(m *bot.Message, list []models.MessageEntity) (text 
 		word := string(utf16.Decode(units[e.Offset : e.Offset+e.Length]))
 		switch e.Type {
 		case models.MessageEntityTypeBotCommand:
-			if e.Offset != 0 {
+			if e.Offset != begin {
 				continue
 			}
 			name, target, _ := strings.Cut(strings.TrimPrefix(word, "/"), "@")
@@ -200,12 +201,13 @@ func (d Decoder) readCommand(m *bot.Message, list []models.MessageEntity) (text 
 				continue
 			}
 			m.Command = strings.ToLower(name)
-			m.Args = strings.TrimSpace(string(utf16.Decode(units[e.Length:])))
+			m.Args = d.withoutMention(strings.TrimSpace(string(utf16.Decode(units[e.Offset+e.Length:]))))
 		case models.MessageEntityTypeMention:
 			if strings.EqualFold(strings.TrimPrefix(word, "@"), d.Username) && d.Username != "" {
 				mentioned = true
 				if e.Offset == 0 {
-					text = strings.TrimLeft(string(utf16.Decode(units[e.Length:])), " ,:\n")
+					text = strings.TrimLeft(string(utf16.Decode(units[e.Length:])), afterMention)
+					begin = len(units) - len(utf16.Encode([]rune(text)))
 				}
 			}
 		case models.MessageEntityTypeTextMention:
@@ -213,6 +215,18 @@ func (d Decoder) readCommand(m *bot.Message, list []models.MessageEntity) (text 
 		}
 	}
 	return text, mentioned, foreign
+}
+
+// afterMention is what stands between a leading mention and what is said.
+const afterMention = " ,:\n"
+
+// withoutMention returns what follows a command without a mention of the bot at its beginning.
+func (d Decoder) withoutMention(args string) string {
+	word, rest, _ := strings.Cut(args, " ")
+	if d.Username != "" && strings.EqualFold(word, "@"+d.Username) {
+		return strings.TrimSpace(rest)
+	}
+	return args
 }
 
 // isWithin reports whether an entity lies within a text of the given number of UTF-16 units.

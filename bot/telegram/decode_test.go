@@ -87,6 +87,30 @@ func TestDecode(t *testing.T) {
 			`"message":{` + inGroup + ownReply + `,"text":"/stop@other","entities":` + entity("bot_command", 0, 11) + `}`,
 			message(bot.Message{Text: "/stop@other", Place: there, Reply: &bot.Quote{ID: "4", Author: "Zeph", Caller: "telegram:7", Own: true, Text: "mine"}}),
 		},
+		"command after a mention of me": {
+			`"message":{` + inGroup + `,"text":"@zephbot, /Quota list","entities":[{"type":"mention","offset":0,"length":8},{"type":"bot_command","offset":10,"length":6}]}`,
+			message(bot.Message{Text: "/Quota list", Command: "quota", Args: "list", Place: there, Addressed: true}),
+		},
+		"command before a mention of me": {
+			`"message":{` + inGroup + `,"text":"/settings @ZephBot","entities":[{"type":"bot_command","offset":0,"length":9},{"type":"mention","offset":10,"length":8}]}`,
+			message(bot.Message{Text: "/settings @ZephBot", Command: "settings", Place: there, Addressed: true}),
+		},
+		"command with an argument after a mention of me": {
+			`"message":{` + inPrivate + `,"text":"/search @zephbot tea","entities":[{"type":"bot_command","offset":0,"length":7},{"type":"mention","offset":8,"length":8}]}`,
+			message(bot.Message{Text: "/search @zephbot tea", Command: "search", Args: "tea", Addressed: true}),
+		},
+		"command after a mention of me in a caption": {
+			`"message":{` + inGroup + `,"photo":[{"file_id":"f","file_size":9}],"caption":"@zephbot /quota","caption_entities":[{"type":"mention","offset":0,"length":8},{"type":"bot_command","offset":9,"length":6}]}`,
+			message(bot.Message{Text: "/quota", Command: "quota", Place: there, Addressed: true, Files: []bot.Attachment{{Kind: "photo", ID: "f", MIME: "image/jpeg", Size: 9}}}),
+		},
+		"command after a mention of somebody else": {
+			`"message":{` + inGroup + `,"text":"@other /quota","entities":[{"type":"mention","offset":0,"length":6},{"type":"bot_command","offset":7,"length":6}]}`,
+			message(bot.Message{Text: "@other /quota", Place: there}),
+		},
+		"command after a mention of me and a word": {
+			`"message":{` + inGroup + `,"text":"@zephbot see /quota","entities":[{"type":"mention","offset":0,"length":8},{"type":"bot_command","offset":13,"length":6}]}`,
+			message(bot.Message{Text: "see /quota", Place: there, Addressed: true}),
+		},
 		"command in the middle": {
 			`"message":{` + inPrivate + `,"text":"see /stop","entities":` + entity("bot_command", 4, 5) + `}`,
 			message(bot.Message{Text: "see /stop", Addressed: true}),

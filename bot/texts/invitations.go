@@ -100,6 +100,11 @@ func (w Words) InvitationRevoked(language string) string {
 // InvitationOver says that an invitation that is to be revoked is not valid any more.
 func (w Words) InvitationOver(language string) string { return w.in(language).People.Invitations.Over }
 
+// InvitationUsedUp says that an invitation has no uses left.
+func (w Words) InvitationUsedUp(language string) string {
+	return w.in(language).People.Invitations.UsedUp
+}
+
 // InvitationUsed tells an admin that somebody has used their invitation, for a group with a title or ("") themselves.
 func (w Words) InvitationUsed(language, name, title string, left int) string {
 	b := w.in(language).People.Invitations

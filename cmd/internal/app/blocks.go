@@ -63,6 +63,7 @@ func (s *service) teller() blocks.Teller {
 		Channel:   s.ch.name,
 		Bot:       s.ch.bot,
 		Operators: s.operators,
+		Called:    s.ch.called,
 		Lanes:     c.stores.Bot,
 		Send:      s.mailer().Send,
 		Words:     c.words(),

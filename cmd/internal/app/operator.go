@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -101,6 +102,15 @@ func (c *Core) auditSearch() func(context.Context, operator.AuditQuery) (operato
 			page.Lines = append(page.Lines, found.Lines[i])
 		}
 		return page, err
+	}
+}
+
+// withTitles returns the names of people and those of groups, by id.
+func withTitles(names, titles func() map[string]string) func() map[string]string {
+	return func() map[string]string {
+		all := names()
+		maps.Copy(all, titles())
+		return all
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/access"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/bot/visible"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -67,7 +68,7 @@ func (c *Core) personLine(e access.Event) []bot.Fact {
 		c.log.Error().Err(err).Msg("admission not recorded")
 		return nil
 	}
-	c.log.Info().Str("verb", e.Verb).Str("id", e.Entry.ID).
+	c.log.Info().Str("verb", e.Verb).Str("id", e.Entry.ID).Str("name", visible.Name(e.Entry.Name)).
 		Str("role", string(e.Entry.Role)).Str("by", e.By).Msg("who may talk to the bot")
 	return c.records.Due(&tools.Call{
 		ID: e.ID, Tool: "people_" + e.Verb, Args: args, Trail: &tools.Trail{ApprovedBy: e.By, Rule: "people"},

@@ -162,7 +162,8 @@ func (c *Core) telegramService(client *telegram.Client, guard *access.Guard, me 
 			gone: func(ctx context.Context, place bot.Place, person string) (bool, error) {
 				return client.Left(ctx, place.Chat, person)
 			},
-			names: byCaller(guard.Names), called: byCaller(guard.Called),
+			names:  byCaller(withTitles(guard.Names, guard.Titles)),
+			called: byCaller(withTitles(guard.Called, guard.Titles)),
 		},
 		limits: deliver.Limits{
 			PerSecond: cfg.Telegram.Limits.PerSecond, PerChatPerSecond: cfg.Telegram.Limits.PerChatPerSecond,
