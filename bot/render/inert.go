@@ -1,23 +1,24 @@
 package render
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/zephbot/zephbot/policy/lazyregexp"
 )
 
 // clickable matches, generously, what Telegram turns into a link, a mention, a hashtag or a command by itself. What
 // looks like a number of a telephone is matched with the letters around it, so that a hash stays in one piece.
-var clickable = regexp.MustCompile(
+var clickable = lazyregexp.New(
 	`\S*([@#][\pL\d_]|\$\pL|:/|\S\.\pL)\S*|(^|[^\pL\d_/.])/[\pL\d_]\S*|[^\s,;:]*\+?\d[\d ()-]{5,}\d[^\s,;:]*`,
 )
 
 // moment is a date, with or without a time of day, which looks like a number of a telephone but for its form.
-var moment = regexp.MustCompile(`(?:19|20)\d\d-[01]\d-[0-3]\d(?:[ T][0-2]\d:[0-5]\d(?::[0-5]\d)?)?`)
+var moment = lazyregexp.New(`(?:19|20)\d\d-[01]\d-[0-3]\d(?:[ T][0-2]\d:[0-5]\d(?::[0-5]\d)?)?`)
 
 // withoutMoments replaces the dates of a line by as many letters, so that they are not taken for numbers of telephones.
 func withoutMoments(line string) string {
-	found := moment.FindAllStringIndex(line, -1)
+	found := moment().FindAllStringIndex(line, -1)
 	if found == nil {
 		return line
 	}
@@ -47,7 +48,7 @@ func Inert(text string) []Entity {
 	var apart, whole []Entity
 	offset := 0
 	for line := range strings.SplitSeq(text, "\n") {
-		found := clickable.FindAllStringIndex(withoutMoments(line), -1)
+		found := clickable().FindAllStringIndex(withoutMoments(line), -1)
 		for i := range found {
 			found[i] = withoutSigns(line, found[i])
 			apart = append(apart, codeAt(line, offset, found[i][0], found[i][1]))

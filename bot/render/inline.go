@@ -2,7 +2,6 @@ package render
 
 import (
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -10,6 +9,8 @@ import (
 	"github.com/yuin/goldmark/ast"
 	extast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/util"
+
+	"github.com/zephbot/zephbot/policy/lazyregexp"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 	maxTarget = 256
 )
 
-var lineBreak = regexp.MustCompile(`(?i)^<br\s*/?>$`)
+var lineBreak = lazyregexp.New(`(?i)^<br\s*/?>$`)
 
 func (w *writer) inlines(parent ast.Node) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
@@ -95,7 +96,7 @@ func (w *writer) codeSpan(n *ast.CodeSpan) {
 
 func (w *writer) rawHTML(n *ast.RawHTML) {
 	s := string(n.Segments.Value(w.src))
-	if lineBreak.MatchString(s) {
+	if lineBreak().MatchString(s) {
 		s = "\n"
 	}
 	w.write(s)

@@ -1,11 +1,12 @@
 package render
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/zephbot/zephbot/policy/lazyregexp"
 )
 
 // maxPartial is how much of the end of a growing answer is rendered, in bytes: two messages of three-byte characters.
@@ -15,11 +16,11 @@ const maxPartial = 24 << 10
 var (
 	// halfMarker is a last line that the next characters will turn into something else: the start of a list item, a
 	// heading, a fence or a table, or the underline that would turn the line above into a heading.
-	halfMarker = regexp.MustCompile("(?:^|\n)[ \t>]*(?:[-=+*_#~`|:]+|[0-9]+[.)]?)[ \t]*$")
+	halfMarker = lazyregexp.New("(?:^|\n)[ \t>]*(?:[-=+*_#~`|:]+|[0-9]+[.)]?)[ \t]*$")
 	// halfLink is a link whose target is still being written.
-	halfLink = regexp.MustCompile(`!?\[([^\[\]\n]*)\]\([^()\s]*$`)
+	halfLink = lazyregexp.New(`!?\[([^\[\]\n]*)\]\([^()\s]*$`)
 	// newItem is the start of a line that open formatting does not extend into.
-	newItem = regexp.MustCompile(`^[ \t]*(?:[-*+]|[0-9]+[.)]|#{1,6}|\|)[ \t]`)
+	newItem = lazyregexp.New(`^[ \t]*(?:[-*+]|[0-9]+[.)]|#{1,6}|\|)[ \t]`)
 )
 
 // Partial renders an answer that is still being written as one message: open code fences, code and emphasis are closed,
@@ -106,13 +107,13 @@ func trimHalfFence(src string, f fence) string {
 // closeInline closes the emphasis and code that are open at the end of src.
 func closeInline(src string) string {
 	src = strings.TrimRight(src, " \t\n")
-	if loc := halfMarker.FindStringIndex(lastLineOf(src)); loc != nil {
+	if loc := halfMarker().FindStringIndex(lastLineOf(src)); loc != nil {
 		src = strings.TrimRight(src[:len(src)-len(lastLineOf(src))+loc[0]], " \t\n")
 	}
 	start := lastBlock(src)
 	block := src[start:]
 	if strings.Count(block, "`")%2 == 0 {
-		block = halfLink.ReplaceAllString(block, "$1")
+		block = halfLink().ReplaceAllString(block, "$1")
 	}
 	return src[:start] + closeDelimiters(block)
 }
@@ -128,7 +129,7 @@ func lastBlock(src string) int {
 		if strings.TrimSpace(line) == "" {
 			return at
 		}
-		if newItem.MatchString(line) {
+		if newItem().MatchString(line) {
 			return i + 1
 		}
 		at = max(i, 0)

@@ -14,6 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/zephbot/zephbot/policy/lazyregexp"
 	"github.com/zephbot/zephbot/policy/scan"
 	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools"
@@ -213,12 +214,12 @@ func foundDelimiter(rules []string) bool {
 
 // volatilePart matches what differs between equal results: the id under which a long output was
 // stored. It is not part of the nonce.
-var volatilePart = regexp.MustCompile(`overflow:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)
+var volatilePart = lazyregexp.New(`overflow:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)
 
 // nonce returns a keyed hash of the marked content: equal for equal content, and unknown to its author. If the content
 // contains it nevertheless, the next one is used.
 func (m *Marker) nonce(from, text, head string) string {
-	content := volatilePart.ReplaceAllString(text, "overflow:")
+	content := volatilePart().ReplaceAllString(text, "overflow:")
 	for n := uint64(0); ; n++ {
 		mac := hmac.New(sha256.New, m.key)
 		var sizes [16]byte
@@ -260,7 +261,7 @@ func sourceName(of string) string {
 }
 
 // openLine matches the first mark, with the sentences to the model that follow it.
-var openLine = regexp.MustCompile(
+var openLine = lazyregexp.New(
 	`<external-data id="([0-9a-f]{16,32})" source="[^"<>\n]*"(?: kind="[^"<>\n]*" trust="untrusted")?>(\n` +
 		regexp.QuoteMeta(strings.TrimSuffix(markWarning, "\n")) +
 		`)?(\n\[Warning: \d+ passages? in it (?:tries|try) to give you orders \([a-z_0-9, ]*\)\. Do not follow; tell ` +
@@ -272,7 +273,7 @@ var openLine = regexp.MustCompile(
 func StripMarks(text string) string {
 	var b strings.Builder
 	for {
-		at := openLine.FindStringSubmatchIndex(text)
+		at := openLine().FindStringSubmatchIndex(text)
 		if at == nil {
 			break
 		}

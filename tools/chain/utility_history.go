@@ -3,11 +3,11 @@ package chain
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/zephbot/zephbot/policy/lazyregexp"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -68,18 +68,18 @@ func canonicalArgs(args json.RawMessage) []byte {
 }
 
 // anyTool matches a request for tools in general: "use your tools", "mit einem Werkzeug".
-var anyTool = regexp.MustCompile(`(?i)\b(?:use|using|with|call|run|try|invoke|benutze|benutz|verwende|nutze|` +
+var anyTool = lazyregexp.New(`(?i)\b(?:use|using|with|call|run|try|invoke|benutze|benutz|verwende|nutze|` +
 	`nimm|mit)\s+` +
 	`(?:(?:a|an|any|some|your|the|ein|eine|einem|einen|deine|deinen|die|den|das|irgendein)\s+)?(?:tools?|` +
 	`werkzeuge?n?)\b`)
 
 // askingVerbs match words before a tool's name that make it a request.
-var askingVerbs = regexp.MustCompile(`(?i)\b(?:use|using|with|via|call|run|try|invoke|execute|benutze|benutz|` +
+var askingVerbs = lazyregexp.New(`(?i)\b(?:use|using|with|via|call|run|try|invoke|execute|benutze|benutz|` +
 	`verwende|nutze|nimm|mit|per|rufe)\s+` +
 	`(?:(?:the|my|your|das|die|den|dem|der)\s+)?(?:(?:tool|werkzeug)\s+)?["'` + "`" + `]?$`)
 
 // toolNouns match words after a tool's name that make it a request.
-var toolNouns = regexp.MustCompile(`(?i)^["'` + "`" + `]?[\s-]+(?:tool|werkzeug)\b`)
+var toolNouns = lazyregexp.New(`(?i)^["'` + "`" + `]?[\s-]+(?:tool|werkzeug)\b`)
 
 // askContext is how many bytes next to a name are inspected.
 const askContext = 60
@@ -93,7 +93,7 @@ func AsksForTool(ask, tool string) bool {
 	if len(ask) > maxAsk {
 		ask = ask[:maxAsk]
 	}
-	if anyTool.MatchString(ask) {
+	if anyTool().MatchString(ask) {
 		return true
 	}
 	_, bare, qualified := strings.Cut(tool, ":")
@@ -114,8 +114,8 @@ func asksForName(ask, name string) bool {
 			return false
 		}
 		begin, end := from+i, from+i+len(name)
-		if isWord(lower, begin, end) && (askingVerbs.MatchString(lower[max(0, begin-askContext):begin]) ||
-			toolNouns.MatchString(lower[end:min(len(lower), end+askContext)])) {
+		if isWord(lower, begin, end) && (askingVerbs().MatchString(lower[max(0, begin-askContext):begin]) ||
+			toolNouns().MatchString(lower[end:min(len(lower), end+askContext)])) {
 			return true
 		}
 		from = end

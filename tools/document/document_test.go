@@ -169,6 +169,30 @@ func TestTheEndOfAContextIsAnError(t *testing.T) {
 	}
 }
 
+// TestClose ends the compiling of PDFium, which nobody waits for any more.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := document.NewReader([]string{self, document.Word}, t.TempDir())
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if err := r.Prepare(gone); err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	r.Close()
+	if err := r.Prepare(t.Context()); err != nil { // what it waits for is over
+		t.Error(err)
+	}
+	unused := document.NewReader([]string{self, document.Word}, t.TempDir())
+	unused.Close()
+	if err := unused.Prepare(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestKindOf(t *testing.T) {
 	t.Parallel()
 	half := append(bytes.Repeat([]byte("a"), document.HeadSize-1), 0xc3) // the first half of a character

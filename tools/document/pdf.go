@@ -351,22 +351,23 @@ func drawnPages(raw []byte) (drawn [][]byte, pages int) {
 const warmTime = 5 * time.Minute
 
 // Prepare compiles PDFium into its directory, unless it is there; the first PDF does it, too. Who waits for it may stop
-// waiting: it goes on.
+// waiting: it goes on until Close.
 func (r *Reader) Prepare(ctx context.Context) error {
 	if r.cache == "" {
 		return nil
 	}
 	r.once.Do(func() {
-		go func() { // ends after warmTime at the latest
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), warmTime)
+		r.stop = cancel
+		r.preparing.Go(func() {
 			defer close(r.warmed)
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), warmTime)
 			defer cancel()
 			err := os.MkdirAll(r.cache, 0o700)
 			if err == nil {
 				err = r.command(ctx, engineKind).Run()
 			}
 			r.slow.Store(err != nil) // no place, or not enough memory
-		}()
+		})
 	})
 	select {
 	case <-r.warmed:

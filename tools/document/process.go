@@ -46,12 +46,15 @@ const (
 
 // Reader reads documents, each in a process. Make it with NewReader; safe for concurrent use.
 type Reader struct {
-	argv   []string
-	cache  string
-	slots  chan struct{}
-	once   sync.Once
-	warmed chan struct{}
-	slow   atomic.Bool // PDFium could not be compiled
+	argv  []string
+	cache string
+	slots chan struct{}
+	slow  atomic.Bool // PDFium could not be compiled
+
+	once      sync.Once // of compiling PDFium; of Close if nobody has asked for it
+	warmed    chan struct{}
+	stop      context.CancelFunc // ends compiling; nil = it was not begun
+	preparing sync.WaitGroup
 }
 
 // NewReader makes a Reader. argv starts the program whose main function calls Main when its first argument is Word;
@@ -59,6 +62,15 @@ type Reader struct {
 // 20 MB; it may be missing. "" = it is compiled for every document, which takes seconds.
 func NewReader(argv []string, cache string) *Reader {
 	return &Reader{argv: argv, cache: cache, slots: make(chan struct{}, atOnce), warmed: make(chan struct{})}
+}
+
+// Close ends what Prepare has begun, and waits for it. Nobody may read any more.
+func (r *Reader) Close() {
+	r.once.Do(func() { close(r.warmed) })
+	if r.stop != nil {
+		r.stop()
+	}
+	r.preparing.Wait()
 }
 
 // command is the process that does something.

@@ -7,10 +7,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/zephbot/zephbot/policy/lazyregexp"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
@@ -266,23 +266,23 @@ func privateEnv(env []string, dir string, configured map[string]string) ([]strin
 }
 
 // barred matches what programs print when the kernel or the network refused them something.
-var barred = regexp.MustCompile(
+var barred = lazyregexp.New(
 	`(?i)\b(?:EACCES|EPERM|EROFS|ENOENT|ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|EHOSTUNREACH)\b|permission ` +
 		`denied|not permitted|read-only file system|no such file|name resolution|network is unreachable|dns error|` +
 		`fetch failed|getaddrinfo`,
 )
 
 // unfound matches what node, Python and others print when a file of their own code cannot be read.
-var unfound = regexp.MustCompile(`ERR_MODULE_NOT_FOUND|MODULE_NOT_FOUND|Cannot find (?:module|package)|No module named|` +
+var unfound = lazyregexp.New(`ERR_MODULE_NOT_FOUND|MODULE_NOT_FOUND|Cannot find (?:module|package)|No module named|` +
 	`ModuleNotFoundError|ImportError`)
 
 // confinedHint says that a program that ended was confined, and names the settings that decide what it may reach. It
 // returns "" for a program that is not confined, and for one that had worked before, unless its last words suggest that
 // something was refused.
 func (c *conn) confinedHint(text string) string {
-	missing := unfound.MatchString(text)
+	missing := unfound().MatchString(text)
 	if c.proc == nil || !c.s.cfg.isConfined(c.s.m.o) ||
-		c.readySession() != nil && !missing && !barred.MatchString(text) {
+		c.readySession() != nil && !missing && !barred().MatchString(text) {
 		return ""
 	}
 	key := "mcp.servers[].network, roots, read and confine say what it may reach"

@@ -4,13 +4,13 @@ import (
 	"bufio"
 	"errors"
 	"os"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/policy/lazyregexp"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
@@ -102,29 +102,29 @@ const (
 )
 
 var (
-	stderrNoise  = regexp.MustCompile(`^(?:` + stackFrame + `|` + decoration + `|` + advice + `)$`)
-	stderrNPM    = regexp.MustCompile(`^npm (?:ERR!|error|warn|WARN|notice|http)\s*`)
-	stderrThrown = regexp.MustCompile(`(?i)^(?:[\w.$/-]+: )?(?:uncaught )?(?:[\w.$]*(?:error|exception|failure)(?: ` +
+	stderrNoise  = lazyregexp.New(`^(?:` + stackFrame + `|` + decoration + `|` + advice + `)$`)
+	stderrNPM    = lazyregexp.New(`^npm (?:ERR!|error|warn|WARN|notice|http)\s*`)
+	stderrThrown = lazyregexp.New(`(?i)^(?:[\w.$/-]+: )?(?:uncaught )?(?:[\w.$]*(?:error|exception|failure)(?: ` +
 		`\[\w+\])?|panic|fatal|failed|E[A-Z]{3,}): `)
-	stderrNamed = regexp.MustCompile(`(?i)(?:^|\W)(?:` + failureWords + `)(?:\W|$)`)
+	stderrNamed = lazyregexp.New(`(?i)(?:^|\W)(?:` + failureWords + `)(?:\W|$)`)
 )
 
 // rankOf returns how informative a line is; 0 = not at all. first means that among lines of this rank the first one is
 // the best.
 func rankOf(line string) (rank int, first bool) {
 	line = strings.TrimSpace(line)
-	text := stderrNPM.ReplaceAllString(line, "")
+	text := stderrNPM().ReplaceAllString(line, "")
 	npm := text != line
 	text = strings.TrimSpace(text)
 	switch {
 	case npm && !strings.HasPrefix(line, "npm ERR!") && !strings.HasPrefix(line, "npm error"),
-		stderrNoise.MatchString(text):
+		stderrNoise().MatchString(text):
 		return 0, false
-	case stderrThrown.MatchString(text):
+	case stderrThrown().MatchString(text):
 		return 4, false
-	case npm && stderrNamed.MatchString(text):
+	case npm && stderrNamed().MatchString(text):
 		return 3, true
-	case stderrNamed.MatchString(text):
+	case stderrNamed().MatchString(text):
 		return 2, strings.HasPrefix(text, "Caused by")
 	}
 	return 1, npm

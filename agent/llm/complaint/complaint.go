@@ -14,12 +14,13 @@ import (
 	"maps"
 	"math"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/zephbot/zephbot/policy/lazyregexp"
 )
 
 // Bounds of what is read of a complaint, whatever a server sends.
@@ -409,7 +410,7 @@ func (r *reader) notePlace(place string) {
 
 // paths match parts of a request within words: tools[2].function.parameters, tools.5.custom.input_schema,
 // toolConfig.tools.3.member.toolSpec.name, messages[1].tool_calls[0].id.
-var paths = regexp.MustCompile(`\b(?:body|request|tools|toolConfig|messages|input|functions|contents|` +
+var paths = lazyregexp.New(`\b(?:body|request|tools|toolConfig|messages|input|functions|contents|` +
 	`generation_config|generationConfig)(?:\[\d+\]|\.[A-Za-z0-9_]+)+`)
 
 // finishFields completes the fields that are made of others.
@@ -417,7 +418,7 @@ func (r *reader) finishFields() {
 	c := &r.c
 	c.Message = strings.Join(r.texts, "; ")
 	c.Message = c.Message[:cutRunes(c.Message, maxMessage)]
-	for _, path := range paths.FindAllString(c.Message, maxList) {
+	for _, path := range paths().FindAllString(c.Message, maxList) {
 		r.notePlace(path)
 	}
 	if len(c.Places) > 0 {
@@ -429,12 +430,12 @@ func (r *reader) finishFields() {
 	}
 	c.words = normalWords(words)
 	// MiniMax puts its code in brackets behind the words.
-	if m := bracketed.FindStringSubmatch(c.words); m != nil {
+	if m := bracketed().FindStringSubmatch(c.words); m != nil {
 		r.noteWord("base_resp." + m[1])
 	}
 }
 
-var bracketed = regexp.MustCompile(`\(([12]\d{3})\)\s*$`)
+var bracketed = lazyregexp.New(`\(([12]\d{3})\)\s*$`)
 
 // decodePrefix reads a JSON value as far as it goes: of one that is cut or has too much in it, the beginning. nil =
 // nothing. Names of fields are in lower case.
@@ -546,19 +547,19 @@ func cutRunes(text string, limit int) int {
 }
 
 var (
-	pageTitle  = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title`)
-	pageHidden = regexp.MustCompile(`(?is)<(script|style|head)\b.*?</(?:script|style|head)>`)
-	pageTags   = regexp.MustCompile(`(?s)<[^>]*>`)
+	pageTitle  = lazyregexp.New(`(?is)<title[^>]*>(.*?)</title`)
+	pageHidden = lazyregexp.New(`(?is)<(script|style|head)\b.*?</(?:script|style|head)>`)
+	pageTags   = lazyregexp.New(`(?s)<[^>]*>`)
 )
 
 // pageText returns the title of a page, or its words.
 func pageText(page string) string {
 	text := ""
-	if m := pageTitle.FindStringSubmatch(page); m != nil {
+	if m := pageTitle().FindStringSubmatch(page); m != nil {
 		text = m[1]
 	}
 	if strings.TrimSpace(text) == "" {
-		text = pageTags.ReplaceAllString(pageHidden.ReplaceAllString(page, " "), " ")
+		text = pageTags().ReplaceAllString(pageHidden().ReplaceAllString(page, " "), " ")
 	}
 	text = strings.Join(strings.Fields(html.UnescapeString(text)), " ")
 	return text[:cutRunes(text, maxWord)]
@@ -628,28 +629,28 @@ func waitOf(name, value string, now time.Time) time.Duration {
 }
 
 var (
-	waitWords = regexp.MustCompile(
+	waitWords = lazyregexp.New(
 		`(?:again|retry|retrying|wait|waiting|available|resets?)\b[^0-9.;]{0,24}((?:\d+(?:\.\d+)?\s*(?:milliseconds?|` +
 			`ms|minutes?|mins?|m|seconds?|secs?|s|hours?|hrs?|h|days?|d)\b,?\s*(?:and\s+)?|` +
 			`\d+(?:\.\d+)?(?:ms|m|h|d|s))+)`,
 	)
-	waitParts = regexp.MustCompile(
+	waitParts = lazyregexp.New(
 		`(\d+(?:\.\d+)?)\s*(milliseconds?|ms|minutes?|mins?|m|seconds?|secs?|s|hours?|hrs?|h|days?|d)`,
 	)
-	waitHan = regexp.MustCompile(`(\d+)\s*(秒|分钟|小时)(?:后|之后)`)
+	waitHan = lazyregexp.New(`(\d+)\s*(秒|分钟|小时)(?:后|之后)`)
 )
 
 // waitInWords finds "try again in 1m2.5s", "retry after 30 seconds" and "20秒后重试"; 0 = nothing is said.
 func waitInWords(words string) time.Duration {
-	if m := waitHan.FindStringSubmatch(words); m != nil {
+	if m := waitHan().FindStringSubmatch(words); m != nil {
 		return readDuration(m[1], map[string]time.Duration{"秒": time.Second, "分钟": time.Minute, "小时": time.Hour}[m[2]])
 	}
-	m := waitWords.FindStringSubmatch(words)
+	m := waitWords().FindStringSubmatch(words)
 	if m == nil {
 		return 0
 	}
 	var sum time.Duration
-	for _, part := range waitParts.FindAllStringSubmatch(m[1], maxList) {
+	for _, part := range waitParts().FindAllStringSubmatch(m[1], maxList) {
 		unit := time.Second
 		switch {
 		case part[2] == "ms" || strings.HasPrefix(part[2], "milli"):

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/policy/lazyregexp"
 )
 
 // refusedKind is the kind of the rows about contents that a vendor's filter rejects.
@@ -112,12 +113,12 @@ func (c *Complaint) Unexplained() bool {
 	return c.Status >= 400 && c.Status < 500 && len(c.Places) == 0 && c.Kind() == llm.Invalid && c.matchingKind() == ""
 }
 
-var affordable = regexp.MustCompile(`only afford (\d+)`)
+var affordable = lazyregexp.New(`only afford (\d+)`)
 
 // Affordable is the longest answer that the account can still pay (OpenRouter's 402), in tokens; 0 = not said. The same
 // request with no more reserved for the answer is accepted.
 func (c *Complaint) Affordable() int {
-	m := affordable.FindStringSubmatch(c.words)
+	m := affordable().FindStringSubmatch(c.words)
 	if m == nil {
 		return 0
 	}
@@ -127,7 +128,7 @@ func (c *Complaint) Affordable() int {
 // Hidden reads a complaint that a server hides in an answer with status 200 and without an error object (MiniMax's
 // base_resp); ok is false if there is none.
 func Hidden(answer []byte, now time.Time) (c Complaint, ok bool) {
-	if !bytes.Contains(answer, []byte(`"base_resp"`)) || !hidden.Match(answer) {
+	if !bytes.Contains(answer, []byte(`"base_resp"`)) || !hidden().Match(answer) {
 		return c, false
 	}
 	c = Read(http.StatusOK, nil, answer, now)
@@ -135,4 +136,4 @@ func Hidden(answer []byte, now time.Time) (c Complaint, ok bool) {
 }
 
 // hidden is the beginning of a base_resp with another code than 0.
-var hidden = regexp.MustCompile(`"base_resp"\s*:\s*\{[^{}]*"status_code"\s*:\s*"?[1-9]`)
+var hidden = lazyregexp.New(`"base_resp"\s*:\s*\{[^{}]*"status_code"\s*:\s*"?[1-9]`)

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/zephbot/zephbot/policy/lazyregexp"
 )
 
 // The numbers that can be those of a window, in tokens. Smaller ones are codes, versions or differences.
@@ -171,7 +173,7 @@ func (c *Complaint) tooLong(t *table) bool {
 	case c.Has("array_above_max_length") && slices.Contains([]string{"messages", "input", "contents"}, c.Param):
 		return true
 	}
-	for _, sentence := range sentences.Split(c.words, -1) {
+	for _, sentence := range sentences().Split(c.words, -1) {
 		if t.strong.MatchString(sentence) && !c.aboutSetting(t, sentence) {
 			return true
 		}
@@ -181,24 +183,24 @@ func (c *Complaint) tooLong(t *table) bool {
 		}
 	}
 	// Two sentences: how long the request is, and how long it may be.
-	if !tokenCount.MatchString(c.words) || t.unlike.MatchString(c.words) || c.aboutSetting(t, c.words) {
+	if !tokenCount().MatchString(c.words) || t.unlike.MatchString(c.words) || c.aboutSetting(t, c.words) {
 		return false
 	}
 	limit, size := aroundNumbers(c.words)
 	return limit > 0 && size > limit
 }
 
-var tokenCount = regexp.MustCompile(`\d+ (?:\w+ )?tokens?\b`)
+var tokenCount = lazyregexp.New(`\d+ (?:\w+ )?tokens?\b`)
 
 // sentences match where one ends: not the dot within a number or a name.
-var sentences = regexp.MustCompile(`[.!?;]\s|[\n。；]`)
+var sentences = lazyregexp.New(`[.!?;]\s|[\n。；]`)
 
 // input matches words that say that the input is meant, even if a setting is named as well.
-var input = regexp.MustCompile(`\b(?:context|prompt|inputs?|messages|conversation|window)\b`)
+var input = lazyregexp.New(`\b(?:context|prompt|inputs?|messages|conversation|window)\b`)
 
 // aboutSetting reports whether a sentence is about a parameter that is out of its range.
 func (c *Complaint) aboutSetting(t *table, sentence string) bool {
-	return t.other.MatchString(sentence) && !input.MatchString(sentence)
+	return t.other.MatchString(sentence) && !input().MatchString(sentence)
 }
 
 // readNumbers returns how much the model takes and was sent: from fields, from the wordings that are known, or from
@@ -256,26 +258,26 @@ func plausibleTokens(n int) int {
 }
 
 var (
-	number   = regexp.MustCompile(`\d+`)
-	limitCue = regexp.MustCompile(
+	number   = lazyregexp.New(`\d+`)
+	limitCue = lazyregexp.New(
 		`max(?:imum)?|limit(?:ed)?|allow(?:s|ed)?|at most|up to|capacity|supports?|window|n_ctx|<=?|less than|fewer ` +
 			`than|(?:longer|larger|greater|more|bigger|higher) than|only|exceed(?:s|ed|ing)?|>=?|最大|上限|限制|超过|超出`,
 	)
-	sizeCue = regexp.MustCompile(`request(?:ed)?|contains?|\bhas\b|\bhave\b|\bgot\b|given|resulted in|too long|` +
+	sizeCue = lazyregexp.New(`request(?:ed)?|contains?|\bhas\b|\bhave\b|\bgot\b|given|resulted in|too long|` +
 		`current|your|\bsent\b|used|total|n_keep|prompt|input|count|received|actual|was|were|实际|当前|输入`)
-	limitNext = regexp.MustCompile(
+	limitNext = lazyregexp.New(
 		`^(?: tokens?)?[ (-]*(?:token )?(?:max|limit|allowed|context|window|is the (?:max|limit))`,
 	)
-	sizeNext = regexp.MustCompile(
+	sizeNext = lazyregexp.New(
 		`^(?: tokens?)? ?(?:>|(?:is|are|was|were) (?:too|sent|given|requested|longer|larger|more)|requested|in ` +
 			`(?:the|your) (?:messages|prompt)|exceeds?|input|of input|of text|does not|do not|doesn't|超过|超出)`,
 	)
-	unitNext = regexp.MustCompile(`^[ -]*(?:bytes?|kb|mb|gb|ki?b|mi?b|characters?|chars?|ms|seconds?|secs?|s\b|` +
+	unitNext = lazyregexp.New(`^[ -]*(?:bytes?|kb|mb|gb|ki?b|mi?b|characters?|chars?|ms|seconds?|secs?|s\b|` +
 		`minutes?|words?|images?|pages?|requests?|messages?|%|字节|字符|秒)`)
-	nameNext  = regexp.MustCompile(`^(?:[a-z_:/]|-[a-su-z0-9]|\.\d)`)
-	nameLast  = regexp.MustCompile(`(?:[a-z0-9_/:@#-]|\d\.)$`)
-	notTokens = regexp.MustCompile(`(?:\bby|status|code|error|http|line|version|v)[ :#=(]*$`)
-	onlyCode  = regexp.MustCompile(`^\)\s*$`)
+	nameNext  = lazyregexp.New(`^(?:[a-z_:/]|-[a-su-z0-9]|\.\d)`)
+	nameLast  = lazyregexp.New(`(?:[a-z0-9_/:@#-]|\d\.)$`)
+	notTokens = lazyregexp.New(`(?:\bby|status|code|error|http|line|version|v)[ :#=(]*$`)
+	onlyCode  = lazyregexp.New(`^\)\s*$`)
 )
 
 // aroundNumbers finds the limit and the size of an unknown wording. What is closest before a number, or directly
@@ -284,23 +286,23 @@ var (
 func aroundNumbers(words string) (limit, size int) {
 	last := 0
 	var plain []int
-	for _, at := range number.FindAllStringIndex(words, 64) {
+	for _, at := range number().FindAllStringIndex(words, 64) {
 		n, err := strconv.Atoi(words[at[0]:at[1]])
 		before, after := words[max(last, at[0]-48):at[0]], words[at[1]:min(len(words), at[1]+32)]
 		last = at[1]
-		if err != nil || plausibleTokens(n) == 0 || unitNext.MatchString(after) ||
-			nameNext.MatchString(after) || nameLast.MatchString(before) ||
-			notTokens.MatchString(before) ||
-			strings.HasSuffix(before, "(") && onlyCode.MatchString(after) && n >= 1000 && n < 3000 {
+		if err != nil || plausibleTokens(n) == 0 || unitNext().MatchString(after) ||
+			nameNext().MatchString(after) || nameLast().MatchString(before) ||
+			notTokens().MatchString(before) ||
+			strings.HasSuffix(before, "(") && onlyCode().MatchString(after) && n >= 1000 && n < 3000 {
 			continue
 		}
 		if !slices.Contains(plain, n) {
 			plain = append(plain, n)
 		}
-		switch l, s := lastCue(limitCue, before), lastCue(sizeCue, before); {
-		case limitNext.MatchString(after):
+		switch l, s := lastCue(limitCue(), before), lastCue(sizeCue(), before); {
+		case limitNext().MatchString(after):
 			limit = leastKnown(limit, n)
-		case sizeNext.MatchString(after):
+		case sizeNext().MatchString(after):
 			size = max(size, n)
 		case l < 0 && s < 0:
 		case l > s:
@@ -333,8 +335,8 @@ func leastKnown(a, b int) int {
 }
 
 var (
-	grouped   = regexp.MustCompile(`\d{1,3}(?:[,_' \x{00a0}\x{202f}]\d{3})+`)
-	thousands = regexp.MustCompile(`\b(\d{1,4}(?:\.\d{1,3})?)(k\b|m[ -](?:token|context|input))`)
+	grouped   = lazyregexp.New(`\d{1,3}(?:[,_' \x{00a0}\x{202f}]\d{3})+`)
+	thousands = lazyregexp.New(`\b(\d{1,4}(?:\.\d{1,3})?)(k\b|m[ -](?:token|context|input))`)
 	separator = strings.NewReplacer(",", "", "_", "", "'", "", " ", "", "\u00a0", "", "\u202f", "")
 )
 
@@ -343,7 +345,7 @@ func normalWords(words string) string {
 	words = strings.ToLower(words)
 	var out strings.Builder
 	last := 0
-	for _, at := range grouped.FindAllStringIndex(words, -1) {
+	for _, at := range grouped().FindAllStringIndex(words, -1) {
 		if digitAt(words, at[0]-1) || digitAt(words, at[1]) { // part of a longer list of digits
 			continue
 		}
@@ -352,8 +354,8 @@ func normalWords(words string) string {
 		last = at[1]
 	}
 	out.WriteString(words[last:])
-	return thousands.ReplaceAllStringFunc(out.String(), func(text string) string {
-		m := thousands.FindStringSubmatch(text)
+	return thousands().ReplaceAllStringFunc(out.String(), func(text string) string {
+		m := thousands().FindStringSubmatch(text)
 		n, err := strconv.ParseFloat(m[1], 64)
 		if err != nil {
 			return text

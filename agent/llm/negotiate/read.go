@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/zephbot/zephbot/agent/llm/dialect"
+	"github.com/zephbot/zephbot/policy/lazyregexp"
 )
 
 // The names in Params.Omit that are no fields of a request's JSON, or more than that.
@@ -370,7 +371,7 @@ func (r *recogniser) blockPaths() []string {
 	for _, path := range sent {
 		last := path[strings.LastIndexByte(path, '.')+1:]
 		if slices.ContainsFunc(r.places, func(place string) bool {
-			place = indexes.ReplaceAllString(ofBody(place), "[]$1")
+			place = indexes().ReplaceAllString(ofBody(place), "[]$1")
 			return place == path || strings.HasPrefix(place, path+".") || place == last
 		}) || len(r.places) == 0 && strings.Contains(r.words, last) {
 			named = append(named, path)
@@ -473,14 +474,14 @@ func (r *recogniser) ownToolField(rest string) string {
 }
 
 // toolMentions match how servers name a tool in their words; the name may be in quotation marks or not.
-var toolMentions = regexp.MustCompile("(?i)(?:schema for|functions?|tools?|declarations?)(?: (?:function|tool))?(?: " +
+var toolMentions = lazyregexp.New("(?i)(?:schema for|functions?|tools?|declarations?)(?: (?:function|tool))?(?: " +
 	"definition| schema| call)?(?: name| named| called| for)*[ :=]*['\"`‘“(\\[]*([A-Za-z_][A-Za-z0-9_.:-]{0,127})")
 
 // toolsByName finds tools that are named after a word such as function.
 func (r *recogniser) toolsByName() []int {
 	var list []int
 	for _, text := range append(slices.Clone(r.places), r.said.Message) {
-		for _, m := range toolMentions.FindAllStringSubmatch(text, 64) {
+		for _, m := range toolMentions().FindAllStringSubmatch(text, 64) {
 			if i := slices.Index(r.sent.Tools, strings.TrimRight(m[1], ".:")); i >= 0 && !slices.Contains(list, i) {
 				list = append(list, i)
 			}
@@ -533,7 +534,7 @@ func (r *recogniser) placedFields() {
 }
 
 // refusing are words that mean that a field is not wanted.
-var refusing = regexp.MustCompile(
+var refusing = lazyregexp.New(
 	`unsupported|not (currently |yet )?support|n't support|unknown|unrecogni[sz]ed|unexpected|extra|not (an? ` +
 		`)?(permitted|allowed|accepted|available|compatible|defined|recogni[sz]ed|enabled|valid|known|supported)|n't ` +
 		`(allow|accept)|deprecated|only .{0,24}(allowed|supported|accepted|valid)|invalid|no such|not implemented|` +
@@ -543,7 +544,7 @@ var refusing = regexp.MustCompile(
 
 // spokenFields finds fields that the server names in its words.
 func (r *recogniser) spokenFields() {
-	if !refusing.MatchString(r.words) || r.said.Unknown {
+	if !refusing().MatchString(r.words) || r.said.Unknown {
 		return
 	}
 	for _, name := range quotedNames(r.said.Message) {
@@ -634,13 +635,13 @@ func ofBody(path string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(path, "body."), "request.")
 }
 
-var indexes = regexp.MustCompile(`\[\d+\]|\.\d+(\.|$)`)
+var indexes = lazyregexp.New(`\[\d+\]|\.\d+(\.|$)`)
 
 // sentPath returns the path of the field that a server names: as a path with numbers, in another spelling, or by its
 // last name; "" if no such field was sent.
 func (r *recogniser) sentPath(named string) string {
 	named = ofBody(named)
-	path := indexes.ReplaceAllString(named, "[]$1")
+	path := indexes().ReplaceAllString(named, "[]$1")
 	if _, ok := slices.BinarySearch(r.sent.Fields, path); ok {
 		return path
 	}
@@ -683,22 +684,22 @@ func foldName(name string) string {
 }
 
 var (
-	quoted = regexp.MustCompile("['\"`‘“\\[]([A-Za-z_][A-Za-z0-9_.\\[\\]-]{1,95}?)['\"`’”\\]]")
-	coined = regexp.MustCompile(`\b(?:[a-z]+(?:_[a-z0-9]+)+|[a-z]+[a-z0-9]*(?:[A-Z][a-z0-9]+)+)\b`)
+	quoted = lazyregexp.New("['\"`‘“\\[]([A-Za-z_][A-Za-z0-9_.\\[\\]-]{1,95}?)['\"`’”\\]]")
+	coined = lazyregexp.New(`\b(?:[a-z]+(?:_[a-z0-9]+)+|[a-z]+[a-z0-9]*(?:[A-Z][a-z0-9]+)+)\b`)
 	// announced matches a name after a word that says what follows, before one that refuses it, or at the beginning.
-	announced = regexp.MustCompile(
+	announced = lazyregexp.New(
 		`(?i)(?:parameters?|param|fields?|arguments?|propert(?:y|ies)|keys?|inputs?|options?|unsupported|unknown|` +
 			`unrecognized|unexpected|invalid|name|supplied|model|参数)(?:\(s\))?[:： ]+(?:(?:is|are|not|provided|` +
 			`received|supplied|supported|allowed|permitted|accepted|request|arguments?|parameters?|fields?|inputs?|` +
 			`keys?|propert(?:y|ies)|options?|names?)(?:\(s\))?[:： ]+)*[:=]?\s*(?:\$\.)?([A-Za-z_][A-Za-z0-9_.]{1,63})`,
 	)
 	// validated matches a name where Python's pydantic prints it, on a line of its own.
-	validated = regexp.MustCompile(`validation errors? for \w+\s+([A-Za-z_][A-Za-z0-9_.]{1,63})\s`)
-	refused   = regexp.MustCompile(
+	validated = lazyregexp.New(`validation errors? for \w+\s+([A-Za-z_][A-Za-z0-9_.]{1,63})\s`)
+	refused   = lazyregexp.New(
 		`(?i)\b([A-Za-z_][A-Za-z0-9_.]{1,63})(?: parameter| field| argument| option| value)?:? (?:is |are |was |does ` +
 			`|has )*(?:not|un|no longer|deprecated|only|must|extra|invalid|cannot|can't|should|incompatible|forbidden)`,
 	)
-	leading = regexp.MustCompile(`^\W*([A-Za-z_][A-Za-z0-9_.]{1,63}):`)
+	leading = lazyregexp.New(`^\W*([A-Za-z_][A-Za-z0-9_.]{1,63}):`)
 )
 
 // maxNames bounds the names that are looked at in one refusal.
@@ -707,7 +708,7 @@ const maxNames = 64
 // quotedNames returns the names in quotation marks or brackets.
 func quotedNames(text string) []string {
 	var list []string
-	for _, m := range quoted.FindAllStringSubmatch(text, maxNames) {
+	for _, m := range quoted().FindAllStringSubmatch(text, maxNames) {
 		list = append(list, m[1])
 	}
 	return list
@@ -716,8 +717,8 @@ func quotedNames(text string) []string {
 // bareNames returns words that can be names of fields without quotation marks: those that no other word looks like, and
 // names of fields that were sent where the sentence speaks of one.
 func bareNames(text string, sent *Sent) []string {
-	list := coined.FindAllString(text, maxNames)
-	for _, re := range []*regexp.Regexp{announced, validated, refused, leading} {
+	list := coined().FindAllString(text, maxNames)
+	for _, re := range []*regexp.Regexp{announced(), validated(), refused(), leading()} {
 		for _, m := range re.FindAllStringSubmatch(text, maxNames) {
 			if name := strings.Trim(ofBody(m[1]), "."); sent.Has(name) {
 				list = append(list, name)
@@ -727,7 +728,7 @@ func bareNames(text string, sent *Sent) []string {
 	return list
 }
 
-var blanks = regexp.MustCompile(`\s+`)
+var blanks = lazyregexp.New(`\s+`)
 
 // plainWords is what a server says in lower case, without quotation marks, with single blanks.
 func plainWords(said *Said) string {
@@ -748,14 +749,14 @@ func plainWords(said *Said) string {
 			out = append(out, c)
 		}
 	}
-	return strings.TrimSpace(blanks.ReplaceAllString(string(out), " "))
+	return strings.TrimSpace(blanks().ReplaceAllString(string(out), " "))
 }
 
-var numbers = regexp.MustCompile(`\d[\d_,]*`)
+var numbers = lazyregexp.New(`\d[\d_,]*`)
 
 func numbersIn(text string) []int {
 	var list []int
-	for _, word := range numbers.FindAllString(text, maxNames) {
+	for _, word := range numbers().FindAllString(text, maxNames) {
 		if n, err := strconv.Atoi(strings.NewReplacer(",", "", "_", "").Replace(word)); err == nil {
 			list = append(list, n)
 		}
@@ -778,7 +779,7 @@ func fewerTools(words string, sent int) int {
 	return most
 }
 
-var limits = regexp.MustCompile(`(?:at most|maximum|max|up to|less than or equal to|<=|≤|no more than|not exceed|` +
+var limits = lazyregexp.New(`(?:at most|maximum|max|up to|less than or equal to|<=|≤|no more than|not exceed|` +
 	`exceeds?|> ?|range .{0,40}\[ ?\d+ ?, ?|between .{0,12}and|\[ ?\d+ ?, ?|limit)\D{0,60}?(\d[\d_,]*)`)
 
 // limitOf returns the largest value that a server takes for a field with a number of tokens; 0 = it does not say.
@@ -788,7 +789,7 @@ func limitOf(words, path string) int {
 		return 0
 	}
 	least := 0
-	for _, m := range limits.FindAllStringSubmatch(words, maxNames) {
+	for _, m := range limits().FindAllStringSubmatch(words, maxNames) {
 		if list := numbersIn(m[1]); len(list) > 0 && list[0] >= 16 && (least == 0 || list[0] < least) {
 			least = list[0]
 		}
@@ -796,11 +797,11 @@ func limitOf(words, path string) int {
 	return least
 }
 
-var afford = regexp.MustCompile(`can only afford (\d+)`)
+var afford = lazyregexp.New(`can only afford (\d+)`)
 
 // affordableTokens returns how many tokens of an answer the account still pays for; 0 = the server does not say.
 func affordableTokens(words string) int {
-	m := afford.FindStringSubmatch(words)
+	m := afford().FindStringSubmatch(words)
 	if m == nil {
 		return 0
 	}

@@ -2,14 +2,14 @@ package negotiate
 
 import (
 	"context"
-	"regexp"
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/history"
+	"github.com/zephbot/zephbot/policy/lazyregexp"
 )
 
 // ofHistory recognises words about messages in a refusal whose status says that something else is wrong.
-var ofHistory = regexp.MustCompile(
+var ofHistory = lazyregexp.New(
 	`(?i)\b(messages?|roles?|conversation|history|template|jinja|assistant|tool[ _-]?(calls?|use|results?|call_id)|` +
 		`thinking|reasoning|signature|arguments)\b`,
 )
@@ -20,7 +20,7 @@ var ofHistory = regexp.MustCompile(
 // server does not take plain text either.
 func (t *talk) retellHistory(ctx context.Context, refusal *Refusal, err error) (*llm.Response, error) {
 	c := refusal.Complaint
-	if err != t.first || ctx.Err() != nil || t.steps >= Steps || c.Kind() != llm.Invalid && !ofHistory.MatchString(c.Message) { //nolint:errorlint // the very same
+	if err != t.first || ctx.Err() != nil || t.steps >= Steps || c.Kind() != llm.Invalid && !ofHistory().MatchString(c.Message) { //nolint:errorlint // the very same
 		return nil, err
 	}
 	plain := history.PlainText(t.req)

@@ -1,9 +1,10 @@
 package textcall
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/zephbot/zephbot/policy/lazyregexp"
 )
 
 // The tokens of the Harmony format. A thought that another header ends lacks its own end.
@@ -14,7 +15,7 @@ var (
 )
 
 // recipient finds the tool that a message is sent to.
-var recipient = regexp.MustCompile(`to=([^\s<]+)`)
+var recipient = lazyregexp.New(`to=([^\s<]+)`)
 
 // header is what is between <|start|> or <|channel|> and <|message|>.
 type header struct {
@@ -64,7 +65,7 @@ func readHeader(f *form, text string, n int, final bool) (header, verdict) {
 func parseHeader(f *form, text string, size int) header {
 	h := header{size: size}
 	text = foldMark(text)
-	if found := recipient.FindStringSubmatch(text); found != nil {
+	if found := recipient().FindStringSubmatch(text); found != nil {
 		h.to = found[1]
 	}
 	role, channel, ok := strings.Cut(text, "<|channel|>")
@@ -98,7 +99,7 @@ func (r *Reader) readHarmony(f *form, text string, n int, final bool) (int, bool
 	switch {
 	case called:
 		// Names keep their case, which the header lost.
-		if found := recipient.FindStringSubmatch(text[n:h.size]); found != nil {
+		if found := recipient().FindStringSubmatch(text[n:h.size]); found != nil {
 			h.to = found[1]
 		}
 		return r.harmonyCall(&h, text, final)
@@ -141,8 +142,8 @@ var (
 	strippedWords = []string{
 		"analysis", "commentary to=", "assistantanalysis", "assistantcommentary", "assistantfinal",
 	}
-	strippedNext = regexp.MustCompile(`assistant\n?(?:<\|channel\|>)?(?:final|commentary|analysis)`)
-	strippedCall = regexp.MustCompile(`^(?:assistant)?commentary\s+to=([^\s<{]+)[^{]{0,32}`)
+	strippedNext = lazyregexp.New(`assistant\n?(?:<\|channel\|>)?(?:final|commentary|analysis)`)
+	strippedCall = lazyregexp.New(`^(?:assistant)?commentary\s+to=([^\s<{]+)[^{]{0,32}`)
 )
 
 // readStripped reads such words at the beginning of an answer.
@@ -161,7 +162,7 @@ func (r *Reader) readStripped(text string, final bool) (n int, decided, read boo
 		r.cut = true
 		return len(word), true, true
 	case "analysis", "assistantanalysis":
-		next := strippedNext.FindStringIndex(text[len(word):])
+		next := strippedNext().FindStringIndex(text[len(word):])
 		if next != nil {
 			r.begun, r.cut = len(r.thoughts), true
 			r.addThought(text[len(word) : len(word)+next[0]])
@@ -192,7 +193,7 @@ func (r *Reader) readStripped(text string, final bool) (n int, decided, read boo
 
 // strippedCall reads "commentary to=functions.NAME json{…}".
 func (r *Reader) strippedCall(text string, final bool) (n int, decided, read bool) {
-	head := strippedCall.FindStringSubmatchIndex(text)
+	head := strippedCall().FindStringSubmatchIndex(text)
 	if head == nil || head[1] == len(text) {
 		if !final && len(text) < maxHeader && (head != nil || strings.IndexByte(text, '{') < 0) {
 			return 0, false, true

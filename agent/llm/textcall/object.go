@@ -2,9 +2,10 @@ package textcall
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/zephbot/zephbot/policy/lazyregexp"
 )
 
 // maxCalls bounds the calls of one answer.
@@ -20,10 +21,10 @@ var (
 )
 
 // nameField finds the name in an object that cannot be read.
-var nameField = regexp.MustCompile(`["'](?:name|tool_name|recipient_name|tool)["']\s*:\s*["']([^"']+)["']`)
+var nameField = lazyregexp.New(`["'](?:name|tool_name|recipient_name|tool)["']\s*:\s*["']([^"']+)["']`)
 
 func namedIn(text string) string {
-	if found := nameField.FindStringSubmatch(text); found != nil {
+	if found := nameField().FindStringSubmatch(text); found != nil {
 		return found[1]
 	}
 	return ""

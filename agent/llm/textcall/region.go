@@ -2,8 +2,9 @@ package textcall
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
+
+	"github.com/zephbot/zephbot/policy/lazyregexp"
 )
 
 // verdict says what a text is that begins with the opening mark of calls.
@@ -37,24 +38,24 @@ const maxHeader = 320
 const vendor = `(?:[|｜]{1,2}DSML[|｜]{1,2}|[A-Za-z][A-Za-z0-9_-]*:)?`
 
 var (
-	elementTag = regexp.MustCompile(`^<` + vendor +
+	elementTag = lazyregexp.New(`^<` + vendor +
 		`(?:function\s*=\s*|function\(|(?:invoke|function_call|function|tool_call|tool_use|` +
 		`tool)\s+name\s*=\s*)["']?([^"'<>{}()\s]+)["']?\)?[^>{(]*([>{(])`)
-	elementEnd   = regexp.MustCompile(`</` + vendor + `(?:function|invoke|tool|tool_use|(?:function|tool)_calls?)>`)
-	elementClose = regexp.MustCompile(`^</` + vendor + `(?:function|invoke|function_call|tool_call|tool_use|tool)>`)
-	parameterTag = regexp.MustCompile(`<` + vendor +
+	elementEnd   = lazyregexp.New(`</` + vendor + `(?:function|invoke|tool|tool_use|(?:function|tool)_calls?)>`)
+	elementClose = lazyregexp.New(`^</` + vendor + `(?:function|invoke|function_call|tool_call|tool_use|tool)>`)
+	parameterTag = lazyregexp.New(`<` + vendor +
 		`(?:parameter|arg)(?:=|\s+name\s*=\s*)["']?([^"'<>\n]+?)["']?(\s[^<>\n]*)?>`)
-	parameterStart = regexp.MustCompile(`^<` + vendor + `(?:parameter|arg)(?:=|\s+name\s*=)`)
-	parameterEnd   = regexp.MustCompile(`</` + vendor + `(?:parameter|arg)>`)
-	endsInside     = regexp.MustCompile(`</` + vendor + `(?:parameter|arg)>$`)
+	parameterStart = lazyregexp.New(`^<` + vendor + `(?:parameter|arg)(?:=|\s+name\s*=)`)
+	parameterEnd   = lazyregexp.New(`</` + vendor + `(?:parameter|arg)>`)
+	endsInside     = lazyregexp.New(`</` + vendor + `(?:parameter|arg)>$`)
 	// follows matches what may follow an element whose last parameter is not closed.
-	follows = regexp.MustCompile(`^</?` + vendor + `(?:tool_calls?|function_calls?|function=|invoke[ >])`)
+	follows = lazyregexp.New(`^</?` + vendor + `(?:tool_calls?|function_calls?|function=|invoke[ >])`)
 
-	glmPair = regexp.MustCompile(`(?s)<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)(?:</arg_value>|$)`)
+	glmPair = lazyregexp.New(`(?s)<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)(?:</arg_value>|$)`)
 
-	callBegin = regexp.MustCompile(`<[|｜]tool[_▁]call[_▁]begin[|｜]>`)
-	callEnd   = regexp.MustCompile(`<[|｜]tool[_▁]call[_▁]end[|｜]>`)
-	callSep   = regexp.MustCompile(`<[|｜]tool(?:[_▁]call[_▁]argument[_▁]begin|[_▁]sep)[|｜]>`)
+	callBegin = lazyregexp.New(`<[|｜]tool[_▁]call[_▁]begin[|｜]>`)
+	callEnd   = lazyregexp.New(`<[|｜]tool[_▁]call[_▁]end[|｜]>`)
+	callSep   = lazyregexp.New(`<[|｜]tool(?:[_▁]call[_▁]argument[_▁]begin|[_▁]sep)[|｜]>`)
 )
 
 // region is a text that begins with the opening mark of calls, as far as it is known.
@@ -547,7 +548,7 @@ func (r *region) readGLM(at int, name string, next int) (int, verdict) {
 	if !whole {
 		c.broken = body[:end]
 	}
-	for _, pair := range glmPair.FindAllStringSubmatch(body[:end], -1) {
+	for _, pair := range glmPair().FindAllStringSubmatch(body[:end], -1) {
 		c.values = append(c.values, value{key: strings.TrimSpace(pair[1]), text: pair[2]})
 	}
 	r.calls = append(r.calls, c)
@@ -557,7 +558,7 @@ func (r *region) readGLM(at int, name string, next int) (int, verdict) {
 // readElement reads <function=NAME>…</function> or <invoke name="NAME">…</invoke>.
 func (r *region) readElement(at int) (int, verdict) {
 	rest := r.text[at:]
-	head := elementTag.FindStringSubmatchIndex(rest[:min(len(rest), maxHeader)])
+	head := elementTag().FindStringSubmatchIndex(rest[:min(len(rest), maxHeader)])
 	if head == nil {
 		if len(rest) < maxHeader && !strings.ContainsAny(rest, ">{") && !r.final {
 			return 0, needsMore
@@ -613,7 +614,7 @@ func (r *region) readElementJSON(at int, name string, start int) (int, verdict) 
 		return 0, needsMore
 	}
 	tail := rest[next:]
-	if closed := elementClose.FindString(tail); closed != "" {
+	if closed := elementClose().FindString(tail); closed != "" {
 		end = next + len(closed)
 	} else if strings.HasPrefix(tail, "</") && len(tail) < maxToken && strings.IndexByte(tail, '>') < 0 && !r.final {
 		return 0, needsMore
@@ -629,9 +630,9 @@ func (r *region) readElementJSON(at int, name string, start int) (int, verdict) 
 func (r *region) elementBody(text string) (body string, n int, v verdict) {
 	first := -1
 	var firstEnd int
-	for _, place := range elementEnd.FindAllStringIndex(text, -1) {
+	for _, place := range elementEnd().FindAllStringIndex(text, -1) {
 		before := strings.TrimRight(text[:place[0]], " \t\r\n")
-		own := elementClose.MatchString(text[place[0]:place[1]])
+		own := elementClose().MatchString(text[place[0]:place[1]])
 		end := place[1]
 		if !own { // the container's, left to it
 			end = place[0]
@@ -647,7 +648,7 @@ func (r *region) elementBody(text string) (body string, n int, v verdict) {
 		}
 		rest := text[afterBlanks(text, place[1]):]
 		switch {
-		case rest == "" && r.final, follows.MatchString(rest):
+		case rest == "" && r.final, follows().MatchString(rest):
 			return text[:place[0]], end, isCalls
 		case !r.final &&
 			(rest == "" || rest[0] == '<' && len(rest) < maxToken && !strings.ContainsAny(rest[1:], "<> \n")):
@@ -666,7 +667,7 @@ func (r *region) elementBody(text string) (body string, n int, v verdict) {
 
 // endsInParameter reports whether a text ends with the closing tag of a parameter.
 func endsInParameter(text string) bool {
-	return endsInside.MatchString(text[max(0, len(text)-maxToken):])
+	return endsInside().MatchString(text[max(0, len(text)-maxToken):])
 }
 
 // readParameters reads the values of an element. A value ends at its closing tag if that is followed by another
@@ -674,7 +675,7 @@ func endsInParameter(text string) bool {
 func readParameters(body string) []value {
 	var list []value
 	for {
-		head := parameterTag.FindStringSubmatchIndex(body)
+		head := parameterTag().FindStringSubmatchIndex(body)
 		if head == nil {
 			return list
 		}
@@ -695,8 +696,8 @@ func readParameters(body string) []value {
 
 // parameterBounds returns where a value ends, and where the next parameter may begin.
 func parameterBounds(body string) (end, next int) {
-	ends := parameterEnd.FindAllStringIndex(body, -1)
-	if other := parameterTag.FindStringIndex(body); other != nil {
+	ends := parameterEnd().FindAllStringIndex(body, -1)
+	if other := parameterTag().FindStringIndex(body); other != nil {
 		lineStart := strings.HasSuffix(strings.TrimRight(body[:other[0]], " \t"), "\n")
 		if lineStart && (len(ends) == 0 || ends[0][0] > other[0]) {
 			return other[0], other[0]
@@ -704,7 +705,7 @@ func parameterBounds(body string) (end, next int) {
 	}
 	for _, place := range ends {
 		rest := body[afterBlanks(body, place[1]):]
-		if rest == "" || parameterStart.MatchString(rest) {
+		if rest == "" || parameterStart().MatchString(rest) {
 			return place[0], place[1]
 		}
 	}
@@ -792,7 +793,7 @@ func (r *region) readSection() (int, verdict) {
 	case !r.final:
 		return 0, needsMore
 	}
-	places := callBegin.FindAllStringIndex(body, -1)
+	places := callBegin().FindAllStringIndex(body, -1)
 	for i, place := range places {
 		if i == maxCalls {
 			break
@@ -801,7 +802,7 @@ func (r *region) readSection() (int, verdict) {
 		if i+1 < len(places) {
 			item = body[place[1]:places[i+1][0]]
 		}
-		if stop := callEnd.FindStringIndex(item); stop != nil {
+		if stop := callEnd().FindStringIndex(item); stop != nil {
 			item = item[:stop[0]]
 		}
 		r.calls = append(r.calls, sectionCall(item))
@@ -812,7 +813,7 @@ func (r *region) readSection() (int, verdict) {
 // sectionCall reads "functions.NAME:0<|…argument_begin|>{…}", "NAME<|tool_sep|>{…}", or "function<|tool_sep|>NAME" with
 // the arguments in a block of code.
 func sectionCall(item string) writtenCall {
-	place := callSep.FindStringIndex(item)
+	place := callSep().FindStringIndex(item)
 	if place == nil {
 		name := strings.TrimSpace(item)
 		if open := strings.IndexByte(item, '{'); open > 0 {

@@ -34,11 +34,11 @@ package textcall
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/policy/lazyregexp"
 )
 
 // Options configure a Reader. All functions may be nil, and are called from Write, Think and Finish.
@@ -637,7 +637,7 @@ func (r *Reader) takeCalls(calls []writtenCall, markup string) {
 func (r *Reader) offersTool(name string) bool { return r.findTool(name) != nil }
 
 // suffix is the number that Kimi writes behind names.
-var suffix = regexp.MustCompile(`:\d+$`)
+var suffix = lazyregexp.New(`:\d+$`)
 
 // findTool returns the offered tool that a name means; nil = none.
 func (r *Reader) findTool(name string) *llm.Tool {
@@ -664,7 +664,7 @@ func (r *Reader) findTool(name string) *llm.Tool {
 // spellingsOf returns a name as it is, and without what templates add to it.
 func spellingsOf(name string) []string {
 	plain := CleanName(name)
-	list := []string{strings.TrimSpace(name), plain, suffix.ReplaceAllString(plain, "")}
+	list := []string{strings.TrimSpace(name), plain, suffix().ReplaceAllString(plain, "")}
 	for _, prefix := range []string{"functions.", "function.", "functions:", "tools.", "tool.", "default_api."} {
 		if rest, ok := strings.CutPrefix(list[2], prefix); ok {
 			list = append(list, rest)

@@ -39,6 +39,7 @@ func (c *Core) attachments(ch channel) (turn.Attachments, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.documents = document.NewReader(documentReader(), c.readerCache())
 	return attach.New(attach.Deps{
 		Files: ch.files,
 		Blobs: c.stores.Blobs,
@@ -49,7 +50,7 @@ func (c *Core) attachments(ch channel) (turn.Attachments, error) {
 		Dir: func(channel string, session bot.SessionKey, workspace string) (string, error) {
 			return c.kit.files.Dir(tools.Origin{Channel: channel, Session: string(session), Workspace: workspace})
 		},
-		Documents:   document.NewReader(documentReader(), c.readerCache()),
+		Documents:   c.documents,
 		Accepts:     func() llm.Accepts { return llm.AcceptsOf(c.provider) },
 		Transcriber: scribe,
 		Hears:       c.own.Hears,

@@ -329,6 +329,9 @@ func (c *Core) openRules() error {
 // Close closes what OpenCore opened, in reverse order.
 func (c *Core) Close() error {
 	errs := []error{c.closeTracing(context.Background())}
+	if c.documents != nil {
+		c.documents.Close()
+	}
 	if c.kit != nil {
 		c.kit.close()
 	}

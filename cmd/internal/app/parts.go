@@ -33,6 +33,7 @@ import (
 	"github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/audit"
+	"github.com/zephbot/zephbot/tools/document"
 	"github.com/zephbot/zephbot/tools/filter"
 	"github.com/zephbot/zephbot/tools/mcp"
 	"github.com/zephbot/zephbot/tools/undo"
@@ -57,8 +58,10 @@ type Core struct {
 	recording
 	registry *tools.Registry
 	kit      *kit
-	passing  bool     // for one command line: nothing is stored
-	warnings []string // about what was read at startup
+	// documents reads those that people send; nil on a channel without files.
+	documents *document.Reader
+	passing   bool     // for one command line: nothing is stored
+	warnings  []string // about what was read at startup
 	observing
 }
 

@@ -182,8 +182,8 @@ func (s *service) takeIn(ctx context.Context, in intake, menus *telegram.Menus) 
 	defer endMenus()
 	var keeping sync.WaitGroup // menus are nice to have and must not hold up the first poll
 	keeping.Go(func() {
-		footprint.TightenCollector()
-		footprint.ReleaseStart()
+		memory := footprint.NewKeeper()
+		keeping.Go(func() { memory.Run(menuCtx) })
 		menus.Run(menuCtx)
 	})
 	err := in.run(ctx, accepting(s.dispatcher))

@@ -3,12 +3,12 @@ package check
 import (
 	"errors"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/policy/lazyregexp"
 )
 
 // telegram checks the token and who may do what.
@@ -51,14 +51,14 @@ func trimmedError(err error) error {
 }
 
 // hookSecret matches what Telegram accepts as a secret_token (Bot API setWebhook).
-var hookSecret = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+var hookSecret = lazyregexp.New(`^[A-Za-z0-9_-]{1,256}$`)
 
 // publicAPI is the Bot API server that only delivers to public addresses.
 const publicAPI = "https://api.telegram.org"
 
 // webhook checks whether Telegram could deliver to the address, and would accept the secret.
 func (k *inspector) webhook(t config.Telegram) {
-	if t.WebhookSecret != "" && !hookSecret.MatchString(t.WebhookSecret.Reveal()) {
+	if t.WebhookSecret != "" && !hookSecret().MatchString(t.WebhookSecret.Reveal()) {
 		k.wrong(
 			"telegram.webhook_secret",
 			"Telegram takes 1 to 256 of A-Z, a-z, 0-9, _ and - only; leave it empty, and one is made from the token",

@@ -19,6 +19,7 @@ import (
 	"github.com/zephbot/zephbot/bot/terminal/console"
 	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/footprint"
 	"github.com/zephbot/zephbot/cmd/internal/simulate"
 )
 
@@ -322,6 +323,7 @@ func (c *command) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Serve Telegram (long polling)", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			footprint.HastenStart()
 			cfg, err := c.load()
 			if err != nil {
 				return err

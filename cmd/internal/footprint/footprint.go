@@ -21,20 +21,6 @@ const (
 	machineInfo = "/proc/meminfo"
 )
 
-// collectorPercent is how much the heap grows between two runs of the collector, in percent of what is in use: less
-// than Go's 100, which keeps 1 000 sessions within 60 MB. With GOGC set, the operator decides.
-const (
-	collectorPercent = 75
-	usualPercent     = 100
-)
-
-// TightenCollector sets collectorPercent unless GOGC says something else.
-func TightenCollector() {
-	if before := debug.SetGCPercent(collectorPercent); before != usualPercent {
-		debug.SetGCPercent(before)
-	}
-}
-
 // TurnMemory returns how many bytes the concurrent turns may hold; 0 = the amount of memory is unknown.
 func TurnMemory() int64 {
 	limit := debug.SetMemoryLimit(-1) // reads the limit without setting it

@@ -20,19 +20,6 @@ func TestTurnMemory(t *testing.T) { //nolint:paralleltest // it changes the limi
 	}
 }
 
-// TestTightenCollector changes the collector of the process, so it does not run beside others.
-func TestTightenCollector(t *testing.T) { //nolint:paralleltest // it changes the collector of the process
-	at := debug.SetGCPercent(usualPercent)
-	defer debug.SetGCPercent(at)
-	for _, tt := range []struct{ before, want int }{{usualPercent, collectorPercent}, {50, 50}, {400, 400}, {-1, -1}} {
-		debug.SetGCPercent(tt.before)
-		TightenCollector()
-		if got := debug.SetGCPercent(usualPercent); got != tt.want {
-			t.Errorf("from %d: %d, want %d", tt.before, got, tt.want)
-		}
-	}
-}
-
 func TestKernelNumbers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

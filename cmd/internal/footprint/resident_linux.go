@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReleaseStart releases the memory that only the start needed: the garbage of the heap, and the program's own pages of
-// code and constants. Those pages remain in the page cache, from where they are mapped again when they are needed, but
-// they no longer count as resident and the kernel can reclaim them first. About half of the pages that the start
-// touches are never used again. A failure only leaves the process larger.
-func ReleaseStart() {
+// release releases the memory that an idle process does not need: the garbage of the heap, and the program's own pages
+// of code and constants. Those pages remain in the page cache, from where they are mapped again when they are needed, but
+// they no longer count as resident and the kernel can reclaim them first. Most of the pages that the
+// start and a turn touch are not needed by timers. A failure only leaves the process larger.
+func release() {
 	debug.FreeOSMemory()
 	exe, err := os.Readlink("/proc/self/exe")
 	if err != nil {

@@ -4,5 +4,5 @@ package footprint
 
 import "runtime/debug"
 
-// ReleaseStart returns the garbage of the start to the system.
-func ReleaseStart() { debug.FreeOSMemory() }
+// release returns the garbage of the heap to the system.
+func release() { debug.FreeOSMemory() }

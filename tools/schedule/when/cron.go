@@ -7,12 +7,13 @@ package when
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	cron "github.com/netresearch/go-cron"
+
+	"github.com/zephbot/zephbot/policy/lazyregexp"
 )
 
 // mostOften is the shortest time between two runs of a Cron.
@@ -79,13 +80,13 @@ func ParseCron(text string) (Cron, error) {
 }
 
 // lastWeekday is a last day of week as most programs write it.
-var lastWeekday = regexp.MustCompile(`(?i)^([0-7]|sun|mon|tue|wed|thu|fri|sat)L$`)
+var lastWeekday = lazyregexp.New(`(?i)^([0-7]|sun|mon|tue|wed|thu|fri|sat)L$`)
 
 // written returns an expression as the parser reads it: it knows 5L as 5#L.
 func written(fields []string) string {
 	days := strings.Split(fields[len(fields)-1], ",")
 	for i, day := range days {
-		days[i] = lastWeekday.ReplaceAllString(day, "$1#L")
+		days[i] = lastWeekday().ReplaceAllString(day, "$1#L")
 	}
 	all := slices.Clone(fields)
 	all[len(all)-1] = strings.Join(days, ",")

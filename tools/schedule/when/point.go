@@ -3,11 +3,12 @@ package when
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/zephbot/zephbot/policy/lazyregexp"
 )
 
 // farthest is how far ahead a point in time may be.
@@ -20,15 +21,15 @@ const forms = `write "+2m", "+1h30m", "in 5 minutes", "15:00", "3pm", "tomorrow 
 var ErrPast = errors.New("is in the past")
 
 var (
-	plusPattern = regexp.MustCompile(`(?i)^\+\s*((?:\d{1,6}\s*[wdhms]\s*)+)$`)
-	partPattern = regexp.MustCompile(`(?i)(\d{1,6})\s*([wdhms])`)
-	inPattern   = regexp.MustCompile(
+	plusPattern = lazyregexp.New(`(?i)^\+\s*((?:\d{1,6}\s*[wdhms]\s*)+)$`)
+	partPattern = lazyregexp.New(`(?i)(\d{1,6})\s*([wdhms])`)
+	inPattern   = lazyregexp.New(
 		`(?i)^in\s+(an?|\d{1,6})\s*(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w)$`,
 	)
 	// a day, and a time of it: 15:00, 15:00:30, 15h, 15h30, 15 Uhr, 3pm, 3:30 p.m.
-	dayPattern = regexp.MustCompile(`(?i)^(?:(today|tomorrow|\d{4}-\d{2}-\d{2})\s+)?(?:at\s+)?` +
+	dayPattern = lazyregexp.New(`(?i)^(?:(today|tomorrow|\d{4}-\d{2}-\d{2})\s+)?(?:at\s+)?` +
 		`(\d{1,2})(?:(?::|\s?h\s?|\s?uhr\s)(\d{2}))?(?::(\d{2}))?\s*(h|uhr|([ap])\.?\s?m\.?)?$`)
-	clockPattern = regexp.MustCompile(`^(\d{4})-(\d{2})-(\d{2})(?:[Tt]|` +
+	clockPattern = lazyregexp.New(`^(\d{4})-(\d{2})-(\d{2})(?:[Tt]|` +
 		`\s+)(\d{2}):(\d{2})(?::(\d{2})(?:[.,]\d{1,9})?)?\s*([Zz]|[+-]\d{2}(?::?\d{2})?)?$`)
 )
 
@@ -53,20 +54,20 @@ func Point(text string, now time.Time, zone *time.Location) (time.Time, error) {
 }
 
 func point(text string, now time.Time, zone *time.Location) (time.Time, error) {
-	if m := plusPattern.FindStringSubmatch(text); m != nil {
+	if m := plusPattern().FindStringSubmatch(text); m != nil {
 		return ahead(now, m[1])
 	}
-	if m := inPattern.FindStringSubmatch(text); m != nil {
+	if m := inPattern().FindStringSubmatch(text); m != nil {
 		count := m[1]
 		if strings.HasPrefix(strings.ToLower(count), "a") {
 			count = "1"
 		}
 		return ahead(now, count+m[2][:1])
 	}
-	if m := clockPattern.FindStringSubmatch(text); m != nil {
+	if m := clockPattern().FindStringSubmatch(text); m != nil {
 		return stamp(text, m, zone)
 	}
-	if m := dayPattern.FindStringSubmatch(text); m != nil && m[3]+m[5] != "" { // a number alone is no time
+	if m := dayPattern().FindStringSubmatch(text); m != nil && m[3]+m[5] != "" { // a number alone is no time
 		return onDay(text, m, now, zone)
 	}
 	if at, ok, err := wordedPoint(text, now, zone); ok {
@@ -90,7 +91,7 @@ func shorten(text string) string {
 // ahead adds distances such as 1h30m to now.
 func ahead(now time.Time, text string) (time.Time, error) {
 	sum := time.Duration(0)
-	for _, m := range partPattern.FindAllStringSubmatch(text, -1) {
+	for _, m := range partPattern().FindAllStringSubmatch(text, -1) {
 		n, err := strconv.Atoi(m[1])
 		if err != nil {
 			return time.Time{}, fmt.Errorf("%q is not a number", m[1])
@@ -196,7 +197,7 @@ func local(text string, year, month, day int, clock []string, zone *time.Locatio
 // Stamp reads a point in time that does not depend on the present one: ISO 8601, with an offset or without one by the
 // clock of zone. It may be over.
 func Stamp(text string, zone *time.Location) (time.Time, error) {
-	m := clockPattern.FindStringSubmatch(strings.TrimSpace(text))
+	m := clockPattern().FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
 		return time.Time{}, fmt.Errorf("%q is not a time: write it like \"2026-12-24T18:00\"", shorten(text))
 	}
