@@ -198,6 +198,28 @@ func TestCannotOpen(t *testing.T) {
 	}
 }
 
+// TestForeignWords: who writes another language reads in it what the rules are, and that they know simple English only.
+func TestForeignWords(t *testing.T) {
+	t.Parallel()
+	for said, begin := range map[string]string{
+		"Hallo!": "Hallo! Ich bin", "guten Morgen": "Hallo!", "was kannst du?": "Das verstehe ich nicht", "Danke schön": "Gern geschehen.", "lösche die temporären Dateien": "Das verstehe ich nicht",
+		"hola": "¡Hola! Soy", "¿qué archivos hay aquí?": "No lo entiendo", "gracias": "De nada.",
+		"привет": "Здравствуйте!", "какие здесь файлы?": "Не понимаю", "спасибо": "Пожалуйста.",
+		"hello": "Hello!", "what do you think of it?": "I follow fixed rules", "thanks": "You are welcome.",
+	} {
+		if got := answer(t, ask(said)); !strings.HasPrefix(got, begin) || strings.Contains(got, "%!") {
+			t.Errorf("%q: %q", said, got)
+		}
+		if got := answer(t, &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: said}}}); !strings.HasPrefix(got, begin) || strings.Contains(got, "%!") {
+			t.Errorf("%q without tools: %q", said, got)
+		}
+	}
+	res, err := offline.New(offline.Options{}).Chat(t.Context(), ask("write a.txt: hallo und danke"), nil)
+	if err != nil || len(res.Uses) != 1 {
+		t.Errorf("what is understood is done, whatever the words in it: %+v, %v", res, err)
+	}
+}
+
 func TestGroupGreeting(t *testing.T) {
 	t.Parallel()
 	req := ask("@zephbot good morning everybody!")

@@ -148,6 +148,9 @@ func nextStep(ctx context.Context, req *llm.Request) (string, []llm.ToolUse) {
 		if talk, ok := smallTalk(text, req, at); ok {
 			return talk, nil
 		}
+		if said, foreign := sayForeign(text, req.Tools); foreign {
+			return said, nil
+		}
 		return "I follow fixed rules and cannot do that. " + trySuggestions(req.Tools), nil
 	}
 }

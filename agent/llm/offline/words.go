@@ -15,7 +15,7 @@ const maxShown = 3000
 
 var (
 	greetRE = lazyExpression(
-		`(?i)^(?:hi|hello|hey|good (?:morning|evening|day|afternoon)|greetings|hallo|moin)\b[\s\w,@]{0,30}[!.?]*$`,
+		`(?i)^(?:hi|hello|hey|good (?:morning|evening|day|afternoon)|greetings)\b[\s\w,@]{0,30}[!.?]*$`,
 	)
 	helpRE     = lazyExpression(`(?i)^(?:help|what can you do|what do you do|/start|/help)\b[^\n]{0,20}$`)
 	whoRE      = lazyExpression(`(?i)^(?:who|what) are you\b[^\n]{0,20}$`)
@@ -27,6 +27,9 @@ var (
 
 // smallTalk answers messages that need no tool.
 func smallTalk(text string, req *llm.Request, at int) (string, bool) {
+	if talk, ok := foreignTalk(text, req.Tools); ok {
+		return talk, true
+	}
 	switch {
 	case whoRE().MatchString(text), helpRE().MatchString(text):
 		return introduceTools(req.Tools), true
