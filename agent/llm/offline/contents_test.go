@@ -198,6 +198,32 @@ func TestCannotOpen(t *testing.T) {
 	}
 }
 
+// TestAsksForTools: a tool that is only named is asked for, once.
+func TestAsksForTools(t *testing.T) {
+	t.Parallel()
+	named := llm.Tool{Name: "tool_search", Description: "Finds tools. Such as ask_user: asks the person; update_plan: shows your steps."}
+	req := &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "plan something"}}, Tools: append(tools("read"), named)}
+	next := func() *llm.Response {
+		res, err := offline.New(offline.Options{}).Chat(t.Context(), req, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	search := next()
+	if len(search.Uses) != 1 || search.Uses[0].Name != "tool_search" || !strings.Contains(string(search.Uses[0].Args), "ask_user") {
+		t.Fatalf("%+v", search)
+	}
+	req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Uses: search.Uses}, llm.Message{Role: llm.ToolRole, Result: &llm.ToolResult{ID: search.Uses[0].ID, Name: "tool_search", Text: "ask_user: Asks the person"}})
+	if got := next(); len(got.Uses) > 0 || !strings.Contains(got.Text, "`ask_user`") {
+		t.Errorf("not shown after all: %+v", got)
+	}
+	req.Tools = append(req.Tools, llm.Tool{Name: "ask_user"})
+	if got := next(); len(got.Uses) != 1 || got.Uses[0].Name != "ask_user" {
+		t.Errorf("shown: %+v", got)
+	}
+}
+
 // TestForeignWords: who writes another language reads in it what the rules are, and that they know simple English only.
 func TestForeignWords(t *testing.T) {
 	t.Parallel()

@@ -196,6 +196,9 @@ func stageUses(stages [][]wish, req *llm.Request, at int) (string, []llm.ToolUse
 			switch {
 			case asked:
 				stop = stop || (w.changes && (result == nil || result.Error))
+			case !offered[w.tool] && isNamed(req.Tools, w.tool) && !wasSearched(req.Messages[at+1:], w.tool):
+				id := fmt.Sprintf("off_%d_%d_%d_search", at, s, i)
+				uses = append(uses, llm.ToolUse{ID: id, Name: searchTool, Args: oneArgument("query", w.tool)})
 			case !offered[w.tool]:
 				stop = stop || w.changes
 			default:
@@ -210,6 +213,25 @@ func stageUses(stages [][]wish, req *llm.Request, at int) (string, []llm.ToolUse
 		}
 	}
 	return reportStages(stages, len(stages)-1, done, offered), nil
+}
+
+// searchTool shows tools that are named in its description and not defined.
+const searchTool = "tool_search"
+
+// isNamed reports whether a tool is not offered and can be had by asking for it.
+func isNamed(tools []llm.Tool, name string) bool {
+	return slices.ContainsFunc(tools, func(t llm.Tool) bool {
+		return t.Name == searchTool && strings.Contains(t.Description, name+": ")
+	})
+}
+
+// wasSearched reports whether a tool was asked for.
+func wasSearched(messages []llm.Message, name string) bool {
+	return slices.ContainsFunc(messages, func(m llm.Message) bool {
+		return slices.ContainsFunc(m.Uses, func(u llm.ToolUse) bool {
+			return u.Name == searchTool && strings.Contains(string(u.Args), `"`+name+`"`)
+		})
+	})
 }
 
 // wishPlace is the position of a wish in the plan.

@@ -82,7 +82,8 @@ var examples = [...]struct{ tool, text string }{
 func offeredExamples(tools []llm.Tool) []string {
 	var list []string
 	for _, e := range examples {
-		if e.tool == "" || slices.ContainsFunc(tools, func(t llm.Tool) bool { return t.Name == e.tool }) {
+		if e.tool == "" || isNamed(tools, e.tool) ||
+			slices.ContainsFunc(tools, func(t llm.Tool) bool { return t.Name == e.tool }) {
 			list = append(list, "*"+e.text+"*")
 		}
 	}
