@@ -19,6 +19,7 @@ const (
 	FromEdit     Source = "edited"   // a Message: how an edited one reads now
 	FromAgain    Source = "again"    // a Message: one that is answered once more
 	FromStranger Source = "stranger" // a Message: what somebody wrote before they were admitted
+	FromUnheard  Source = "unheard"  // a Message without its content: one that was not for the bot
 	FromSchedule Source = "schedule" // a Message: the text of a task that is due, of its owner
 	FromHook     Source = "hook"     // a Message: what the call of a hook begins, of its owner
 )

@@ -26,6 +26,7 @@ func TestForeign(t *testing.T) {
 		"words":                 {[]journal.Entry{user(journal.Entry{Text: "tea"})}, ""},
 		"own message, quoted":   {[]journal.Entry{user(journal.Entry{Quote: &journal.Quote{Own: true}})}, ""},
 		"somebody's, quoted":    {[]journal.Entry{user(journal.Entry{Quote: &journal.Quote{}})}, "a quoted message"},
+		"said in the group":     {[]journal.Entry{user(journal.Entry{Talk: []journal.Remark{{Text: "x"}}})}, "what was said in the group"},
 		"forwarded":             {[]journal.Entry{user(journal.Entry{Foreign: "a forwarded message"})}, "a forwarded message"},
 		"news":                  {[]journal.Entry{user(journal.Entry{News: "x"})}, "a command in the background"},
 		"a file":                {[]journal.Entry{user(journal.Entry{Parts: []llm.Part{{Kind: llm.ImagePart}}})}, "an attached file"},

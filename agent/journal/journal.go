@@ -55,6 +55,8 @@ type Entry struct {
 	// written, such as a forwarded message.
 	Foreign source.Source `json:"foreign,omitempty"`
 	Quote   *Quote        `json:"quote,omitempty"` // user: what was replied to
+	// Talk, of a user entry: what people said to each other in the group since the conversation last read it.
+	Talk []Remark `json:"talk,omitempty"`
 	// Scheduled, of a user entry: it is the text of a scheduled task, which a model may have written.
 	Scheduled bool `json:"scheduled,omitempty"`
 	// Joins says how a user entry came into a turn that an earlier one had begun; "" = this one began it.
@@ -173,6 +175,14 @@ const MaxExtra = 1 << 20
 type Recalled struct {
 	IDs  []string `json:"ids"`  // of the memories
 	Text string   `json:"text"` // as the model reads it, a line or more for each
+}
+
+// Remark is something that a person said in a group, and not to the assistant. The model is shown it as material.
+type Remark struct {
+	At     string `json:"at,omitempty"` // the time of day, as the model reads it
+	Caller string `json:"caller"`
+	Name   string `json:"name,omitempty"`
+	Text   string `json:"text"`
 }
 
 // Joining is how a message came into a turn that runs.

@@ -40,6 +40,9 @@ func (e *Entry) listAddresses() (said, seen netrule.Keys) {
 			seen = seen.Add(find(p.Text), MostFound)
 		}
 	}
+	for i := range e.Talk {
+		seen = seen.Add(find(e.Talk[i].Text), MostFound)
+	}
 	if e.Quote != nil && !e.Quote.Own {
 		seen = seen.Add(find(e.Quote.Text), MostFound)
 	}

@@ -222,6 +222,8 @@ func (e *Entry) foreignSource() source.Source {
 		return source.Background
 	case e.Foreign != "":
 		return e.Foreign
+	case len(e.Talk) > 0:
+		return source.Talk
 	case e.Quote != nil && !e.Quote.Own:
 		return source.Quoted
 	case slices.ContainsFunc(e.Parts, func(p llm.Part) bool { return !p.Own }):

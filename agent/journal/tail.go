@@ -205,6 +205,9 @@ func (e *Entry) Size() int {
 	if e.Quote != nil {
 		n += len(e.Quote.Author) + len(e.Quote.Text) + len(e.Quote.Chat)
 	}
+	for i := range e.Talk {
+		n += 64 + len(e.Talk[i].Caller) + len(e.Talk[i].Name) + len(e.Talk[i].Text)
+	}
 	for i := range e.Uses {
 		n += 128 + len(e.Uses[i].Args) + len(e.Uses[i].Extra)
 	}

@@ -38,14 +38,22 @@ type Speech interface {
 	Stopped(session bot.SessionKey)
 }
 
+// Overheard is what people say to each other in groups (bot/talk).
+type Overheard interface {
+	// Began returns the facts that go with a conversation that begins anew, or was cleared.
+	Began(ctx context.Context, call *turn.Call, cleared bool) ([]bot.Fact, error)
+}
+
 // Conversation is what people do with a conversation: they stop what runs in it, and begin it
 // again. Safe for concurrent use.
 type Conversation struct {
 	Store  Store
 	Behind Background // nil = nothing runs in the background
 	Speech Speech     // nil = nothing is spoken
-	Words  texts.Words
-	Now    func() time.Time
+	// Overheard is what conversations of groups read besides; nil = nothing.
+	Overheard Overheard
+	Words     texts.Words
+	Now       func() time.Time
 }
 
 // Feature returns /stop, /clear and /new.
@@ -164,6 +172,11 @@ func (c *Conversation) resetWith(
 			Turn: "reset/" + call.Message.ID, Kind: journal.SummaryEntry, At: c.Now(), Caller: call.Message.Caller,
 			Parted: parted,
 		}}}
-		return e, nil
+		if c.Overheard == nil {
+			return e, nil
+		}
+		began, err := c.Overheard.Began(ctx, call, !parted)
+		e.Change.Facts = append(e.Change.Facts, began...)
+		return e, err
 	}
 }

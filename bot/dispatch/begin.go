@@ -180,6 +180,12 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 		return false
 	}
 	d.readManner(ctx, lane.Session, t)
+	if t.talk, err = d.talkForModel(ctx, lane.Session, t); err != nil {
+		if f == nil {
+			d.retryLater(ctx, lane.Session, err, "read what was said in a group")
+		}
+		return false
+	}
 	b := d.beginning(&lane, t, news, admission)
 	tail, known := d.kept.tail(&lane)
 	if f != nil {
@@ -263,7 +269,7 @@ func (d *Dispatcher) beginning(lane *bot.Lane, t *task, news turn.News, admissio
 		}},
 		Append:  &bot.Append{Session: lane.Session, After: lane.Last, Entries: []journal.Entry{b.entry}},
 		Charges: admission.Charges,
-		Facts:   slices.Concat(news.Told, t.manner.Facts),
+		Facts:   slices.Concat(news.Told, t.manner.Facts, t.talk.Told),
 	}
 	b.entry.N = lane.Last + 1
 	b.change.Done = t.rest

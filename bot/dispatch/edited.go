@@ -40,7 +40,7 @@ func withOwn(decoders map[bot.Source]bot.Decoder) map[bot.Source]bot.Decoder {
 	if all == nil {
 		all = map[bot.Source]bot.Decoder{}
 	}
-	for _, own := range []bot.Source{bot.FromEdit, bot.FromAgain, bot.FromStranger, bot.FromSchedule, bot.FromHook} {
+	for _, own := range []bot.Source{bot.FromEdit, bot.FromAgain, bot.FromStranger, bot.FromUnheard, bot.FromSchedule, bot.FromHook} {
 		all[own] = bot.MessageDecoder{}
 	}
 	return all

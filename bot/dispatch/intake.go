@@ -23,9 +23,10 @@ type incoming struct {
 	arrival   bot.Arrival
 	msg       bot.Message // zero if it cannot be decoded
 	moved     *bot.Fact
-	interrupt bool // a command that may stop the turn in progress
-	overtakes bool // a command that does not wait for the turn in progress
-	plain     bool // a message that begins a turn if its session is idle
+	talk      []bot.Fact // keeps it, of what people say to each other
+	interrupt bool       // a command that may stop the turn in progress
+	overtakes bool       // a command that does not wait for the turn in progress
+	plain     bool       // a message that begins a turn if its session is idle
 	first     *first
 }
 
@@ -42,6 +43,10 @@ func (d *Dispatcher) Accept(ctx context.Context, raws []turn.Raw) error {
 		batch[i] = d.classifyUpdate(raw, now)
 	}
 	if err := d.explanations(ctx, batch, now); err != nil {
+		d.unstored(ctx, raws, err)
+		return fmt.Errorf("look at %d updates: %w", len(raws), err)
+	}
+	if err := d.overhear(ctx, batch); err != nil {
 		d.unstored(ctx, raws, err)
 		return fmt.Errorf("look at %d updates: %w", len(raws), err)
 	}
@@ -102,13 +107,14 @@ func (d *Dispatcher) awaitBeginning(ctx context.Context, session bot.SessionKey)
 func (d *Dispatcher) keepAll(ctx context.Context, batch []incoming, chosen func(*incoming) bool) error {
 	change := &bot.Change{}
 	var list []*incoming
-	together := true
+	together := true // with what other requests bring
 	for i := range batch {
 		if !chosen(&batch[i]) {
 			continue
 		}
 		list = append(list, &batch[i])
 		change.Arrive = append(change.Arrive, batch[i].arrival)
+		change.Facts = append(change.Facts, batch[i].talk...)
 		if batch[i].moved != nil {
 			change.Facts = append(change.Facts, *batch[i].moved)
 			together = false
@@ -131,7 +137,7 @@ func (d *Dispatcher) keepAll(ctx context.Context, batch []incoming, chosen func(
 // storeArrivals stores arrivals and returns their numbers.
 func (d *Dispatcher) storeArrivals(ctx context.Context, change *bot.Change, together bool) ([]int64, error) {
 	if together {
-		return d.arrivals.store(ctx, d.parts.Store, change.Arrive)
+		return d.arrivals.store(ctx, d.parts.Store, change)
 	}
 	applied, err := d.parts.Store.Apply(ctx, change)
 	if err != nil {
@@ -151,6 +157,7 @@ type arrivals struct {
 // load are arrivals that are stored together.
 type load struct {
 	list    []bot.Arrival
+	facts   []bot.Fact
 	begin   chan struct{} // closed when the load before is done
 	done    chan struct{} // closed when this one is
 	applied *bot.Applied
@@ -160,8 +167,10 @@ type load struct {
 // mostTogether is how many arrivals are stored by one Change.
 const mostTogether = 256
 
-// store stores arrivals and returns their numbers, 0 for those that were stored before.
-func (s *arrivals) store(ctx context.Context, to bot.Writer, list []bot.Arrival) ([]int64, error) {
+// store stores the arrivals and facts of a Change and returns the numbers of the arrivals, 0 for those that were stored
+// before.
+func (s *arrivals) store(ctx context.Context, to bot.Writer, change *bot.Change) ([]int64, error) {
+	list := change.Arrive
 	s.mu.Lock()
 	l, leads := s.next, false
 	switch {
@@ -174,10 +183,11 @@ func (s *arrivals) store(ctx context.Context, to bot.Writer, list []bot.Arrival)
 		s.next = l
 	case len(l.list)+len(list) > mostTogether:
 		s.mu.Unlock()
-		return storeAlone(ctx, to, list)
+		return storeAlone(ctx, to, change)
 	}
 	at := len(l.list)
 	l.list = append(l.list, list...)
+	l.facts = append(l.facts, change.Facts...)
 	s.mu.Unlock()
 	if !leads {
 		<-l.done
@@ -190,7 +200,7 @@ func (s *arrivals) store(ctx context.Context, to bot.Writer, list []bot.Arrival)
 	case len(l.list) == len(list):
 		return nil, l.err
 	default: // what is wrong may be another's
-		return storeAlone(ctx, to, list)
+		return storeAlone(ctx, to, change)
 	}
 }
 
@@ -210,11 +220,11 @@ func (s *arrivals) lead(ctx context.Context, to bot.Writer, l *load) {
 			s.next = nil
 		}
 	}()
-	l.applied, l.err = to.Apply(ctx, &bot.Change{Arrive: l.list})
+	l.applied, l.err = to.Apply(ctx, &bot.Change{Arrive: l.list, Facts: l.facts})
 }
 
-func storeAlone(ctx context.Context, to bot.Writer, list []bot.Arrival) ([]int64, error) {
-	applied, err := to.Apply(ctx, &bot.Change{Arrive: list})
+func storeAlone(ctx context.Context, to bot.Writer, change *bot.Change) ([]int64, error) {
+	applied, err := to.Apply(ctx, change)
 	if err != nil {
 		return nil, err
 	}
@@ -308,7 +318,11 @@ func (d *Dispatcher) classifyUpdate(raw turn.Raw, now time.Time) incoming {
 		in.moved = &bot.Fact{Bucket: bot.MovedBucket, Key: d.opts.Channel + "/" + msg.Target, Value: msg.Place.Chat}
 		return in
 	}
-	if msg.Kind != bot.Text || msg.Caller == "" || !d.addressed(&msg) {
+	if msg.Kind == bot.Text && !d.addressed(&msg) {
+		d.dropContent(&in)
+		return in
+	}
+	if msg.Kind != bot.Text || msg.Caller == "" {
 		return in
 	}
 	class := d.class(&msg)
@@ -321,6 +335,15 @@ func (d *Dispatcher) classifyUpdate(raw turn.Raw, now time.Time) incoming {
 	// what has files is stored before they are read, and what more may belong to before that comes
 	in.plain = msg.Command == "" && !msg.HasFiles() && d.awaitTime(&msg) == 0
 	return in
+}
+
+// dropContent has a message that is not for the bot stored without who said what: its id suffices to tell a repeated
+// one. What a group wants kept of it is kept otherwise (overhear).
+func (d *Dispatcher) dropContent(in *incoming) {
+	raw, err := bot.EncodeMessage(&bot.Message{ID: in.msg.ID, Kind: bot.Text, Place: in.msg.Place})
+	if err == nil {
+		in.arrival.Source, in.arrival.Raw = bot.FromUnheard, raw
+	}
 }
 
 // explanations has replies to cards that were just denied handled at once, beside the lane of their sender: they say
@@ -341,6 +364,38 @@ func (d *Dispatcher) explanations(ctx context.Context, batch []incoming, at time
 		}
 	}
 	return nil
+}
+
+// overhear has those messages kept that people say to each other, where their group wants it: those of people whom the
+// bot would answer there.
+func (d *Dispatcher) overhear(ctx context.Context, batch []incoming) error {
+	if d.parts.Talk == nil {
+		return nil
+	}
+	for i := range batch {
+		in := &batch[i]
+		if !d.isTalk(&in.msg) {
+			continue
+		}
+		verdict, err := d.parts.Guard.Admit(ctx, &in.msg)
+		if err != nil {
+			return err
+		}
+		if !verdict.OK {
+			continue
+		}
+		if in.talk, err = d.parts.Talk.Keep(ctx, &in.msg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isTalk reports whether a message is kept as what people say to each other. An edit may have put the bot's name into
+// one that was; it replaces what is kept, and nothing else.
+func (d *Dispatcher) isTalk(msg *bot.Message) bool {
+	talk := msg.Kind == bot.Edited || msg.Kind == bot.Text && !d.addressed(msg)
+	return d.parts.Talk != nil && talk && d.parts.Talk.Wants(msg)
 }
 
 func (d *Dispatcher) class(msg *bot.Message) turn.Class {

@@ -338,6 +338,9 @@ func asStored(e journal.Entry) (journal.Entry, bool) {
 	if e.Recalled != nil {
 		texts = append(append(texts, e.Recalled.Text), e.Recalled.IDs...)
 	}
+	for _, r := range e.Talk {
+		texts = append(texts, r.At, r.Caller, r.Name, r.Text)
+	}
 	for _, u := range e.Uses {
 		texts = append(texts, u.Call, u.Model, u.Name, u.Definition)
 	}

@@ -209,6 +209,7 @@ type task struct {
 	first    *bot.Message // the message of arrival alone
 	manner   turn.Manner
 	reminder
+	talk turn.Talk
 }
 
 // task decodes an arrival. Access and rules are those of the chat where the message was written; the answer is sent to
@@ -451,7 +452,7 @@ func (d *Dispatcher) firstEntry(t *task, turn string, news turn.News, now time.T
 	} else {
 		e.Parts, e.USD = t.received.Parts, t.received.USD
 	}
-	e.Recalled = t.recalled
+	e.Recalled, e.Talk = t.recalled, t.talk.Said
 	switch {
 	case msg.Hook != "":
 		e.Foreign = source.Hook(msg.Hook)
@@ -487,6 +488,11 @@ func flaggedSource(e *journal.Entry, t *task, news bool) source.Source {
 		return e.Foreign
 	case e.Quote != nil && !e.Quote.Own && len(scan.From(source.Quoted, e.Quote.Author+"\n"+e.Quote.Chat+"\n"+e.Quote.Text)) > 0:
 		return source.Quoted
+	}
+	for i := range e.Talk {
+		if r := &e.Talk[i]; len(scan.From(source.Talk, r.Name+"\n"+r.Text)) > 0 {
+			return source.Talk
+		}
 	}
 	for i := range e.Parts {
 		p := &e.Parts[i]

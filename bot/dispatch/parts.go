@@ -58,8 +58,21 @@ type Receiving struct {
 	// the turn reads it, but of no task that is due; may be nil. It must not block.
 	Resumed  func(msg *bot.Message, session bot.SessionKey, before []journal.Entry)
 	Personal Personal // what people have chosen for themselves; nil = nothing
+	Talk     Talk     // nil = nothing is kept of what people say to each other
 	// Runs follows the turns of messages that nobody has sent, by the source of their arrivals.
 	Runs map[bot.Source]Runs
+}
+
+// Talk keeps what people of a group say to each other, where the group wants it (bot/talk).
+type Talk interface {
+	// Wants reports whether a message is kept that is not for the bot, provided that its sender may talk here. It reads
+	// nothing.
+	Wants(msg *bot.Message) bool
+	// Keep returns the facts that keep such a message, and at times drop the oldest; they are stored together with its
+	// arrival.
+	Keep(ctx context.Context, msg *bot.Message) ([]bot.Fact, error)
+	// Since returns what the conversation of a message has not read yet.
+	Since(ctx context.Context, msg *bot.Message, session bot.SessionKey) (turn.Talk, error)
 }
 
 // Personal is what people have chosen for themselves (bot/preference). It must not block.

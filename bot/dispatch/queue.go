@@ -293,6 +293,9 @@ func historyBytes(entries []journal.Entry) int64 {
 	n := 0
 	for i := range entries {
 		n += len(entries[i].Text)
+		for k := range entries[i].Talk {
+			n += len(entries[i].Talk[k].Text)
+		}
 		for k := range entries[i].Uses {
 			n += len(entries[i].Uses[k].Args)
 		}

@@ -276,6 +276,15 @@ func (d *Dispatcher) newsForModel(ctx context.Context, session bot.SessionKey) (
 	return d.parts.News(ctx, session, d.opts.Shared && !known)
 }
 
+// talkForModel returns what people of a group have said to each other since its conversation last read it. A task that
+// is due, a hook, and another bot, work with their own words alone.
+func (d *Dispatcher) talkForModel(ctx context.Context, session bot.SessionKey, t *task) (turn.Talk, error) {
+	if d.parts.Talk == nil || d.runsOf(t.arrival) != nil || t.msg.FromBot {
+		return turn.Talk{}, nil
+	}
+	return d.parts.Talk.Since(ctx, t.msg, session)
+}
+
 // resumeTurn continues a turn that was parked, waiting, or left by a process that died.
 func (d *Dispatcher) resumeTurn(ctx context.Context, lane bot.Lane, a *bot.Arrival, j *job) bool {
 	t, err := d.task(ctx, a)

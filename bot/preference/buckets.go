@@ -8,7 +8,8 @@ func Buckets() []bot.BucketRule {
 		{
 			Bucket: bucket,
 			About: "what a person has chosen in `/settings`: language, clock, voice messages, what happens to messages " +
-				"during work, receipts, spoken answers; and whether a group has receipts and spoken answers",
+				"during work, receipts, spoken answers; and whether a group has receipts and spoken answers, and a group " +
+				"or topic has its talk kept",
 			Found:    "key begins with `CHANNEL:ID/`; a group's: with the chat",
 			Revision: revisions,
 		},

@@ -1,7 +1,7 @@
 // Package preference keeps what people choose in /settings: language, clock, whether voice messages are written down,
 // what becomes of messages while the bot works, receipts, which answers are spoken, and in their own words how they want
-// to be answered. In a group, admins choose whether there are receipts and what is spoken; everything else is each
-// person's own there too.
+// to be answered. In a group, admins choose whether there are receipts, what is spoken and whether its talk is kept;
+// everything else is each person's own there too.
 package preference
 
 import (
@@ -79,6 +79,8 @@ func (p *Preferences) valuesOf(setting texts.SettingName) []string {
 		return []string{texts.VoiceOn, texts.VoiceOff}
 	case texts.SettingBusy:
 		return []string{"queue", "steer", "interrupt"}
+	case texts.SettingContext:
+		return []string{texts.ContextOff, texts.ContextOn}
 	case texts.SettingReceipts:
 		return []string{texts.ReceiptsShort, texts.ReceiptsAlways, texts.ReceiptsOff}
 	case texts.SettingSpeech:
@@ -129,10 +131,20 @@ func (p *Preferences) Speech(place bot.Place, caller string) string {
 	return texts.SpeechSpoken
 }
 
+// Context reports whether an admin wants the talk of a group to be kept, or that of a topic, which has a choice of its
+// own.
+func (p *Preferences) Context(place bot.Place) bool {
+	return place.Group && p.of(ownerOf(place, "", texts.SettingContext), texts.SettingContext) == texts.ContextOn
+}
+
 // ownerOf returns whose a setting is: a group has the receipts and the spoken answers of the group.
 func ownerOf(place bot.Place, caller string, setting texts.SettingName) string {
-	if place.Group && (setting == texts.SettingReceipts || setting == texts.SettingSpeech) {
+	switch {
+	case place.Group && (setting == texts.SettingReceipts || setting == texts.SettingSpeech),
+		setting == texts.SettingContext && place.Thread == "":
 		return place.ChatKey()
+	case setting == texts.SettingContext:
+		return place.ChatKey() + "/" + place.Thread
 	}
 	return caller
 }

@@ -25,9 +25,10 @@ type Settings struct {
 	Zone func(msg *bot.Message) string
 	// Several reports whether there are models to choose from.
 	Several func() bool
-	Heard   bool   // something is set up that writes down speech
-	Speaks  bool   // answers can be spoken
-	Default string // what becomes of a text that arrives during a turn, where nothing is chosen: telegram.busy
+	Heard   bool    // something is set up that writes down speech
+	Speaks  bool    // answers can be spoken
+	Default string  // what becomes of a text that arrives during a turn, where nothing is chosen: telegram.busy
+	Context Context // keeps the talk of groups; nil = nothing does
 	// Sections are settings of other features, below those of this one.
 	Sections []Section
 	// Run carries out the command in call.Message.Command.
@@ -41,6 +42,12 @@ type Section struct {
 	// Button returns the button that shows what it can be, with the feature's own data; false = the caller may not
 	// change it. A card that takes the place of the settings has a button with Prefix + ":" that goes back.
 	Button func(call *turn.Call) (button bot.Button, may bool)
+}
+
+// Context keeps what people of a group say to each other (bot/talk).
+type Context interface {
+	// Switch returns what goes with switching it on or off in a place: facts, and what the group is told.
+	Switch(ctx context.Context, call *turn.Call, on bool) ([]bot.Fact, bot.Row, error)
 }
 
 // Feature returns /settings.
@@ -76,6 +83,9 @@ func (s Settings) changeable(call *turn.Call) []texts.SettingName {
 		if s.Speaks {
 			list = append(list, texts.SettingSpeech)
 		}
+	}
+	if call.Admin && group && s.Context != nil {
+		list = append(list, texts.SettingContext)
 	}
 	return list
 }
@@ -113,7 +123,8 @@ func (s Settings) settingsCard(call *turn.Call, just map[texts.SettingName]strin
 	}
 	shown := texts.Settings{
 		Group: msg.Place.Group, Zone: s.Zone(msg), Model: s.Model(call.Session), Heard: s.Heard, Speaks: s.Speaks, Now: s.deps.Now(),
-		Values: map[texts.SettingName]string{},
+		Context: s.Context != nil,
+		Values:  map[texts.SettingName]string{},
 	}
 	for _, setting := range texts.ChosenSettings() {
 		shown.Values[setting] = s.valueOf(msg, setting)
@@ -218,6 +229,13 @@ func (s Settings) pressSetting(
 	toast.Content.Text = s.deps.Words.SettingDone(shown.Language)
 	card := s.settingsCard(&given, map[texts.SettingName]string{setting: value})
 	e.Change.Send = ShowCard(&given, toast, card).Change.Send
+	if setting == texts.SettingContext && value != s.valueOf(msg, setting) {
+		facts, told, err := s.Context.Switch(ctx, call, value == texts.ContextOn)
+		if err != nil {
+			return turn.Effect{}, err
+		}
+		e.Change.Facts, e.Change.Send = append(e.Change.Facts, facts...), append(e.Change.Send, told)
+	}
 	return e, nil
 }
 

@@ -92,6 +92,9 @@ func (x *Exporter) writeTable(ctx context.Context, a *Archive, of *Order, name s
 	return eachPage(ctx, x.Tables, &r.Table, of.ID, func(rows []Record) error {
 		for _, row := range rows {
 			if r.mine(&of.Subject, row) {
+				if r.Table.Name == journalTable {
+					row = of.spoken(row)
+				}
 				if err := lines.Add(exportedLine(&r.Table, row)); err != nil {
 					return err
 				}

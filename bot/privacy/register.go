@@ -1,6 +1,7 @@
 package privacy
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -210,14 +211,36 @@ func (s *Subject) asked(row Record) bool {
 	return ownSession(s, row) || row["caller"] == s.Caller() || row["decider"] == s.Caller() || s.mentions(row["votes"])
 }
 
-// spoke reports whether an entry is of one of the person's conversations, or what they said in one that others share.
+// spoke reports whether an entry is of one of the person's conversations, or has what they said in others.
 func (s *Subject) spoke(row Record) bool {
 	if ownSession(s, row) {
 		return true
 	}
 	value, _ := decodeJSON(row["body"])
 	object, _ := value.(map[string]any)
-	return object["kind"] == "user" && object["caller"] == s.Caller()
+	return object["kind"] == "user" && (object["caller"] == s.Caller() || len(s.ownTalk(object["talk"])) > 0)
+}
+
+// spoken is an entry that goes into the person's export, without what others said in their group. Of one with the
+// message of somebody else, that is all that is left.
+func (s *Subject) spoken(row Record) Record {
+	value, _ := decodeJSON(row["body"])
+	object, _ := value.(map[string]any)
+	if object["talk"] == nil {
+		return row
+	}
+	own := s.ownTalk(object["talk"])
+	delete(object, "talk")
+	if !ownSession(s, row) && object["caller"] != s.Caller() {
+		object = map[string]any{"kind": object["kind"], "at": object["at"]}
+	}
+	if len(own) > 0 {
+		object["talk"] = own
+	}
+	body, _ := encodeJSON(object)
+	out := maps.Clone(row)
+	out["body"] = body
+	return out
 }
 
 // spent reports whether a charge is the person's, or that of their private chat.

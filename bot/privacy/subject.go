@@ -176,17 +176,41 @@ func (s *Subject) scrubEntry(raw string) (clean string, changed bool, hashes []s
 		}
 		object["text"] = erasedText
 	}
+	erased := s.eraseTalk(object["talk"])
 	// hashes of addresses that people have written, no matter who: a person who knows an address could tell that it is
 	// there
 	standing, _ := object["standing"].(map[string]any)
 	_, knows := standing["said"]
 	delete(standing, "said")
 	value, changed = s.replacePerson(value)
-	if !changed && !knows {
+	if !changed && !knows && !erased {
 		return raw, false, nil
 	}
 	clean, changed = encodeJSON(value)
 	return clean, changed, hashes
+}
+
+// eraseTalk replaces the person's words in what people of a group said to each other. It reports whether there were
+// any.
+func (s *Subject) eraseTalk(talk any) (erased bool) {
+	list, _ := talk.([]any)
+	for _, part := range list {
+		if said, _ := part.(map[string]any); said != nil && said["caller"] == s.Caller() {
+			said["text"], erased = erasedText, true
+		}
+	}
+	return erased
+}
+
+// ownTalk returns the person's words in what people of a group said to each other.
+func (s *Subject) ownTalk(talk any) (own []any) {
+	list, _ := talk.([]any)
+	for _, part := range list {
+		if said, _ := part.(map[string]any); said != nil && said["caller"] == s.Caller() {
+			own = append(own, part)
+		}
+	}
+	return own
 }
 
 func partHashes(parts any) (hashes []string) {

@@ -87,11 +87,38 @@ func TestEveryTableHasABound(t *testing.T) {
 	}
 }
 
+// TestTalk: what a person said to others in a group is erased from, and exported of, conversations of others that have
+// read it; what others said there stays, and is not exported.
+func TestTalk(t *testing.T) {
+	t.Parallel()
+	const talk = `"talk":[{"caller":"telegram:4242424242","name":"Ann","text":"mine"},{"caller":"telegram:7","name":"Bo","text":"other"}]`
+	body := `{"at":"x","caller":"telegram:7","kind":"user","text":"words",` + talk + `}`
+	clean, changed, _ := ann().scrubEntry(body)
+	if want := `{"at":"x","caller":"telegram:7","kind":"user","talk":[{"caller":"erased-x","text":"[erased]"},{"caller":"telegram:7","name":"Bo","text":"other"}],"text":"words"}`; !changed || clean != want {
+		t.Errorf("erased: %s", clean)
+	}
+	own := `"talk":[{"caller":"telegram:4242424242","name":"Ann","text":"mine"}]`
+	for name, row := range map[string]struct{ session, body, want string }{
+		"of somebody else": {"telegram/1/bot/-5/0/7", body, `{"at":"x","kind":"user",` + own + `}`},
+		"their own":        {"telegram/1/bot/-5/0/4242424242", `{"caller":"telegram:4242424242","kind":"user","text":"words",` + talk + `}`, `{"caller":"telegram:4242424242","kind":"user",` + own + `,"text":"words"}`},
+		"without":          {"telegram/1/bot/-5/0/0", `{"kind":"user","text":"words","caller":"telegram:4242424242"}`, `{"kind":"user","text":"words","caller":"telegram:4242424242"}`},
+	} {
+		record := Record{"session": row.session, "body": row.body}
+		if !ann().spoke(record) {
+			t.Errorf("%s: not exported", name)
+		}
+		if got := ann().spoken(record)["body"]; got != row.want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
 // FuzzEntry: whatever a journal entry is, it remains JSON, and what its person said is not in it any more.
 func FuzzEntry(f *testing.F) {
 	for _, raw := range []string{
 		`{"turn":"t","kind":"user","caller":"telegram:4242424242","text":"secret","speaker":"Ann","quote":{"author":"A","text":"q"},"parts":[{"hash":"ab","name":"n"}],"heard":[{"m":"1","a":"2"}]}`,
 		`{"kind":"result","by":"telegram:4242424242","text":"out"}`, `{"kind":"user","caller":"telegram:7","text":"hi"}`, `{"standing":{"by":[{"caller":"telegram:4242424242","calls":3}]}}`, `{"standing":{"said":"AAAAAAAAAAA=","n":1}}`,
+		`{"kind":"user","caller":"telegram:7","text":"hi","talk":[{"caller":"telegram:4242424242","name":"Ann","text":"secret"},{"caller":"telegram:7","text":"hi"},7]}`,
 		`[]`, `{`, ``, `"telegram:4242424242"`, `{"text":1e400,"caller":"telegram:4242424242"}`, `{"kind":"user","caller":"telegram:4242424242","text":null,"parts":7}`,
 	} {
 		f.Add(raw)

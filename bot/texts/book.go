@@ -44,6 +44,7 @@ type book struct {
 	Operator  operatorBook
 	Settings  settingsBook
 	Personas  personaBook
+	Talk      talkBook
 	Schedule  scheduleBook
 	Hooks     hookBook
 	Clock     clockBook

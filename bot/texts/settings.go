@@ -19,11 +19,12 @@ const (
 	SettingBusy     SettingName = "busy"
 	SettingReceipts SettingName = "receipts"
 	SettingSpeech   SettingName = "speech"
+	SettingContext  SettingName = "context"
 )
 
 // ChosenSettings lists the settings that people choose by buttons of /settings, and not by a command.
 func ChosenSettings() []SettingName {
-	return []SettingName{SettingLanguage, SettingClock, SettingVoice, SettingBusy, SettingReceipts, SettingSpeech}
+	return []SettingName{SettingLanguage, SettingClock, SettingVoice, SettingBusy, SettingReceipts, SettingSpeech, SettingContext}
 }
 
 // Whether recordings are written down.
@@ -37,6 +38,12 @@ const (
 	ReceiptsOff    = "off"
 	ReceiptsShort  = "short"  // a button below the answer
 	ReceiptsAlways = "always" // the receipt follows the answer
+)
+
+// Whether the talk of a group is kept for the turns that come after it.
+const (
+	ContextOff = "off"
+	ContextOn  = "on"
 )
 
 // settingsBook is what /settings says.
@@ -61,6 +68,7 @@ type Settings struct {
 	Zone, Model string
 	Heard       bool      // recordings can be written down
 	Speaks      bool      // answers can be spoken
+	Context     bool      // the talk of groups can be kept
 	Now         time.Time // as an example of the clock
 	Values      map[SettingName]string
 	More        []string // lines of other features
@@ -80,6 +88,9 @@ func (w Words) Settings(language string, s Settings) string {
 		shared += "\n" + chosen(SettingSpeech)
 	}
 	if s.Group {
+		if s.Context {
+			shared += "\n" + chosen(SettingContext)
+		}
 		lines := append([]string{b.HeadGroup, zone, model, shared}, s.More...)
 		return strings.Join(append(lines, "", b.FootEach), "\n")
 	}

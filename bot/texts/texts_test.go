@@ -101,11 +101,15 @@ func everything(l string) map[string][]string {
 		m["Settings"] = append(m["Settings"], w.Settings(l, texts.Settings{Zone: "UTC", Model: "gpt", Group: group, Heard: true, Now: at, Values: map[texts.SettingName]string{
 			texts.SettingVoice: texts.VoiceOff, texts.SettingBusy: "steer", texts.SettingReceipts: texts.ReceiptsOff, texts.SettingSpeech: texts.SpeechSpoken,
 		}, Speaks: true}), w.Settings(l, texts.Settings{Zone: "UTC", Model: "gpt", Group: group, Values: map[texts.SettingName]string{texts.SettingBusy: "queue", texts.SettingReceipts: texts.ReceiptsShort}}))
+		m["Settings"] = append(m["Settings"], w.Settings(l, texts.Settings{Zone: "UTC", Group: group, Context: true, Values: map[texts.SettingName]string{
+			texts.SettingContext: texts.ContextOn, texts.SettingReceipts: texts.ReceiptsShort, texts.SettingBusy: "queue",
+		}}))
+		m["TalkOn"] = append(m["TalkOn"], w.TalkOn(l, "Ann", texts.Kept{Messages: 40, For: 24 * time.Hour, Hidden: group}))
 		m["SettingNot"] = append(m["SettingNot"], w.SettingNot(l, group))
 	}
 	for setting, values := range map[texts.SettingName][]string{
 		texts.SettingLanguage: {""}, texts.SettingClock: {"", "12", "24"}, texts.SettingVoice: {"on", "off"}, texts.SettingBusy: {"queue", "steer", "interrupt"},
-		texts.SettingReceipts: {"off", "short", "always"}, texts.SettingSpeech: {"asked", "spoken", "always"},
+		texts.SettingReceipts: {"off", "short", "always"}, texts.SettingSpeech: {"asked", "spoken", "always"}, texts.SettingContext: {"off", "on"},
 	} {
 		m["SettingAsks"] = append(m["SettingAsks"], w.SettingAsks(l, setting))
 		for _, value := range values {
@@ -121,6 +125,7 @@ func everything(l string) map[string][]string {
 	m["PersonaGone"], m["PersonaNotThere"], m["ModelOfPersona"] = []string{w.PersonaGone(l, "tutor")}, []string{w.PersonaNotThere(l)}, []string{w.ModelOfPersona(l, "gpt", "tutor")}
 	m["OwnLine"], m["OwnButton"], m["OwnRemove"] = []string{w.OwnLine(l, true), w.OwnLine(l, false)}, []string{w.OwnButton(l)}, []string{w.OwnRemove(l)}
 	m["OwnAsk"], m["OwnNoted"], m["OwnLong"] = []string{w.OwnAsk(l, "", 500, 10*time.Minute), w.OwnAsk(l, "Ann", 500, 10*time.Minute)}, []string{w.OwnNoted(l, "Ann")}, []string{w.OwnLong(l, 500)}
+	m["TalkOff"] = []string{w.TalkOff(l, "Ann")}
 	m["SettingBack"], m["SettingDone"] = []string{w.SettingBack(l)}, []string{w.SettingDone(l)}
 	for _, problem := range []turn.FileProblem{
 		turn.FileTooLarge, turn.FileGone, turn.FileAway, turn.FileNoRoom, turn.FileUnseen, turn.FileNoPicture, turn.FileTooManyDots, turn.FileDamaged, turn.FileLocked,

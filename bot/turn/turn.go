@@ -298,6 +298,12 @@ type News struct {
 	Told []bot.Fact
 }
 
+// Talk is what people of a group have said to each other since a conversation last read it.
+type Talk struct {
+	Said []journal.Remark
+	Told []bot.Fact // stored by the Change that begins the turn, so that it is told once
+}
+
 // Reminder is a message of which the model is perhaps to be reminded of something.
 type Reminder struct {
 	Message *bot.Message

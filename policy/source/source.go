@@ -24,6 +24,7 @@ const (
 	Memory     Source = "memory" // what people have had the agent remember, and so accepted already
 	Forwarded  Source = "a forwarded message"
 	Quoted     Source = "a quoted message"
+	Talk       Source = "what was said in the group"
 	Attached   Source = "an attached file"
 	Speech     Source = "a recording"
 	Summary    Source = "the summary of the conversation"
@@ -89,6 +90,7 @@ var kinds = []struct {
 	{begins: []string{"mcp:"}, Kind: Kind{Name: "MCP server"}},
 	{whole: []Source{Memory}, Kind: Kind{Name: "memory"}},
 	{whole: []Source{"quotation", Quoted}, begins: []string{"quotation:"}, Kind: Kind{Name: "quotation"}},
+	{whole: []Source{Talk}, Kind: Kind{Name: "conversation of others"}},
 	{whole: []Source{Forwarded}, Kind: Kind{Name: "forwarded message"}},
 	{whole: []Source{Attached}, begins: []string{"document:"}, Kind: Kind{Name: "document"}},
 	{whole: []Source{Speech}, begins: []string{"recording:"}, Kind: Kind{Name: "recording"}},

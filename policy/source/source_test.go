@@ -16,6 +16,7 @@ func TestKinds(t *testing.T) {
 		source.None:               {"outside", "", false},
 		source.Command:            {"command output", "the output of a command", true},
 		source.Background:         {"command output", "a command in the background", true},
+		source.Talk:               {"conversation of others", "what was said in the group", false},
 		source.Memory:             {"memory", "what was remembered", false},
 		source.File("a.txt"):      {"file", "the file a.txt", true},
 		"FILE:a.txt":              {"file", "FILE:a.txt", true},

@@ -194,6 +194,13 @@ func (s *Server) announce(c *chat, m *message, kind string) int64 {
 
 func laneOf(kind string, id int64) string { return kind + ":" + strconv.FormatInt(id, 10) }
 
+// ReadAll makes the bot see every group message from now on, as after /setprivacy Disable.
+func (s *Server) ReadAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.me.CanReadAllGroupMessages = true
+}
+
 // sees applies membership and privacy mode: commands, mentions, replies to the bot, messages via it and service
 // messages pass; everything else only for admins and with privacy off. Other bots are never seen.
 func (s *Server) sees(c *chat, b *models.Message) bool {
@@ -206,7 +213,7 @@ func (s *Server) sees(c *chat, b *models.Message) bool {
 	if b.From != nil && b.From.IsBot && b.SenderChat == nil {
 		return false
 	}
-	if s.opt.PrivacyOff || c.bot == models.ChatMemberTypeAdministrator || service(*b) != "" {
+	if s.me.CanReadAllGroupMessages || c.bot == models.ChatMemberTypeAdministrator || service(*b) != "" {
 		return true
 	}
 	if b.ReplyToMessage != nil && b.ReplyToMessage.From != nil && b.ReplyToMessage.From.ID == s.me.ID {

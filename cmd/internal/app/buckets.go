@@ -28,6 +28,7 @@ import (
 	"github.com/zephbot/zephbot/bot/sign"
 	"github.com/zephbot/zephbot/bot/skills"
 	"github.com/zephbot/zephbot/bot/speech"
+	"github.com/zephbot/zephbot/bot/talk"
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -63,6 +64,7 @@ func Buckets() []bot.BucketRule {
 		servers.Buckets(),
 		sign.Buckets(),
 		skills.Buckets(),
+		talk.Buckets(),
 		telegram.Buckets(),
 		turn.Buckets(),
 		zone.Buckets(),

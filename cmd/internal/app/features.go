@@ -12,6 +12,7 @@ import (
 	"github.com/zephbot/zephbot/bot/refusal"
 	"github.com/zephbot/zephbot/bot/rulebook"
 	"github.com/zephbot/zephbot/bot/servers"
+	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/bot/terminal"
 )
 
@@ -19,7 +20,9 @@ import (
 // and what runs follow from this list.
 func (s *service) listFeatures(store bot.Store, questions servers.Questions, stops halt.Button) feature.List {
 	c, ch, words := s.core, s.ch, s.core.words()
-	conversation := &command.Conversation{Store: store, Behind: background{c}, Speech: s.stoppedSpeech(), Words: words, Now: c.now}
+	conversation := &command.Conversation{
+		Store: store, Behind: background{c}, Speech: s.stoppedSpeech(), Overheard: s.talk, Words: words, Now: c.now,
+	}
 	status := &command.Status{
 		Store:  store,
 		About:  s.about(),
@@ -52,6 +55,7 @@ func (s *service) listFeatures(store bot.Store, questions servers.Questions, sto
 		c.skillHandler.Feature(words, s.operators, func(place bot.Place) { s.outbox.Wake(place) }),
 		s.memories().Feature(),
 		{Name: "news", Follow: c.news.Follow},
+		{Name: "talk of groups", Off: ch.name != telegram.Name, Run: s.talk.Run},
 		{Name: "background commands", Follow: background{c}.follow},
 		s.serverHandler.Feature(),
 		s.recap.Feature(),

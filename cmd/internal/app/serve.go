@@ -162,6 +162,7 @@ func (c *Core) telegramService(client *telegram.Client, guard *access.Guard, me 
 			gone: func(ctx context.Context, place bot.Place, person string) (bool, error) {
 				return client.Left(ctx, place.Chat, person)
 			},
+			hidden: !me.ReadsAll,
 			names:  byCaller(withTitles(guard.Names, guard.Titles)),
 			called: byCaller(withTitles(guard.Called, guard.Titles)),
 		},

@@ -32,6 +32,7 @@ import (
 	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/bot/sign"
 	"github.com/zephbot/zephbot/bot/speech"
+	"github.com/zephbot/zephbot/bot/talk"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools"
@@ -80,8 +81,9 @@ type incoming struct {
 
 // presence is who reads where, and who has left.
 type presence struct {
-	reach func(ctx context.Context, place bot.Place, caller string) (bool, error)
-	gone  func(ctx context.Context, place bot.Place, person string) (bool, error) // who has left a group; nil = nobody
+	reach  func(ctx context.Context, place bot.Place, caller string) (bool, error)
+	gone   func(ctx context.Context, place bot.Place, person string) (bool, error) // who has left a group; nil = nobody
+	hidden bool                                                                    // the channel shows the bot what is meant for it alone
 	// What people are called, by caller id; nil = none are known. called adds the id where several have one name.
 	names, called func() map[string]string
 }
@@ -110,6 +112,7 @@ type service struct {
 	moves         *moves.Relocator
 	recap         *recap.Handler
 	speech        *speech.Handler             // nil = nothing speaks here
+	talk          *talk.Keeper                // of groups
 	page          *operator.Page              // nil = the channel has none
 	hooks         *hook.Hooks                 // nil = none can be called
 	signs         *sign.Reactions             // signs on messages that wait; nil = the channel has none
@@ -189,6 +192,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	if err := s.openHooks(store); err != nil {
 		return nil, err
 	}
+	s.talk = c.openTalk(ch)
 	signs := s.newSigns(pacer)
 	stops := halt.Button{Store: store, Words: words, Rights: ch.rights}
 	if s.speech, err = s.newSpeech(); err != nil {
@@ -254,6 +258,7 @@ func newService(c *Core, ch channel) (*service, error) {
 			Resumed:     s.recap.Resumed,
 			Runs:        s.runs(),
 			Personal:    c.own,
+			Talk:        s.heard(),
 		},
 		Observers: dispatch.Observers{Observe: s.observe, Trace: c.turnTrace()},
 		News:      c.news.Read,
@@ -332,6 +337,7 @@ func (s *service) settings() feature.Feature {
 		Heard:    scribe != nil,
 		Speaks:   s.speech != nil,
 		Default:  string(cmp.Or(s.ch.busy, dispatch.Queue)),
+		Context:  s.switched(),
 		Run: func(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 			return s.commands.Run(ctx, call)
 		},

@@ -35,6 +35,7 @@
 //	buttons@ann: none           … it has no buttons (any more), or these labels: [Approve once] [Deny]
 //	press ann@ann "Label"       she presses a button of the newest message that has one with this label; @team says where
 //	press ann@ann 3 "Label"     … of message 3; "press ann+ben@team …" both in the same moment
+//	privacy off                 from now on the bot sees what is written in groups (/setprivacy); its next start knows
 //	presses inline              from now on a press does not say where its button was (Bot API 10.5, callback_query_mode)
 //	repress ann@ann             she presses that same button once more, although it may be gone by now
 //	forge ann@ann 3 data        … a button that is not there, on message 3

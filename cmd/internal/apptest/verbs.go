@@ -102,6 +102,8 @@ func (s *scene) happens(words []string) error {
 		s.first[s.chats[words[1]]] = s.first[chat]
 	case "block":
 		_, err = s.fake.Block(chat)
+	case "privacy":
+		s.fake.ReadAll()
 	case "presses":
 		s.fake.HidePressed()
 	case "unblock":

@@ -27,7 +27,7 @@ func TestProblems(t *testing.T) {
 		{"nothing near", "[log]\nzzzzzzzz = 3", []string{"zephbot.toml:2: log.zzzzzzzz: unknown key; known in [log]: level, format"}},
 		{"in an entry", provider + "modell = 'x'", []string{"zephbot.toml:4: llm.providers[0].modell: unknown key; did you mean llm.providers[0].model?"}},
 		{"in an inline table", "[telegram]\nchats = { \"-1\" = { triger = \"all\" } }", []string{`zephbot.toml:2: telegram.chats.-1.triger: unknown key; did you mean telegram.chats.-1.trigger?`}},
-		{"quoted key", "\"a.b\" = 1", []string{`zephbot.toml:1: "a.b": unknown key; known at the top of the file: data_dir, telegram, llm, agent, session, security, tools, mcp, workspaces, redis, database, retention, vector, index, scheduler, triggers, hooks, memory, skills, web_search, quotas, audit, metrics, tracing, log, personas`}},
+		{"quoted key", "\"a.b\" = 1", []string{`zephbot.toml:1: "a.b": unknown key; known at the top of the file: data_dir, telegram, groups, llm, agent, session, security, tools, mcp, workspaces, redis, database, retention, vector, index, scheduler, triggers, hooks, memory, skills, web_search, quotas, audit, metrics, tracing, log, personas`}},
 		{"text for a number", "[tools.shell]\n\ntimeout = \"30s\"", []string{`zephbot.toml:3: tools.shell.timeout: wanted an integer, found the string "30s"`}},
 		{"number for a text", "data_dir = 5", []string{"zephbot.toml:1: data_dir: wanted a string, found the integer 5"}},
 		{"fraction for an integer", "[agent]\nconcurrency = 1.5", []string{"zephbot.toml:2: agent.concurrency: wanted an integer, found the number 1.5"}},

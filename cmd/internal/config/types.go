@@ -28,6 +28,7 @@ import (
 type Config struct {
 	DataDir    string     `toml:"data_dir" default:"./data" place:"obeyed" doc:"Directory of the database, the audit log and downloads. Not set: the terminal uses the user's state directory ($XDG_STATE_HOME/zephbot) instead."`
 	Telegram   Telegram   `toml:"telegram" doc:"The Telegram bot: who may talk to it, and how it answers."`
+	Groups     Groups     `toml:"groups" doc:"What the bot knows of the talk in groups (docs/group-context.md)."`
 	LLM        LLM        `toml:"llm" doc:"Which models answer."`
 	Agent      Agent      `toml:"agent" doc:"Limits of one turn of a conversation."`
 	Session    Session    `toml:"session" doc:"Stored conversations."`
@@ -124,6 +125,14 @@ type TelegramLimits struct {
 type TelegramGroups struct {
 	Session string `toml:"session" default:"user" enum:"user|chat" place:"none" doc:"One conversation per person (user), with a directory of its own, or one for the whole chat (chat)."`
 	Trigger string `toml:"trigger" default:"mention" enum:"mention|all" doc:"Answer when mentioned or replied to (mention), or every message (all)."`
+}
+
+// Groups is the table [groups].
+type Groups struct {
+	Context  bool `toml:"context" default:"false" doc:"Let admins switch on, with /settings in a group or topic, that what people say there to each other is kept for a while and given to turns that are addressed later. Nothing is kept anywhere else. The bot sees such messages only with privacy mode off at @BotFather, or as an admin of the group."`
+	Messages int  `toml:"context_messages" default:"40" min:"2" max:"500" doc:"How many messages are kept of a group or topic; the oldest are dropped."`
+	Bytes    int  `toml:"context_bytes" default:"8000" min:"1000" max:"100000" doc:"How much text is kept of a group or topic."`
+	Hours    int  `toml:"context_hours" default:"24" min:"1" max:"720" doc:"How long it is kept."`
 }
 
 // Chat is a table [telegram.chats."ID"]. Zero values inherit from [telegram], [telegram.groups] and [quotas.chat].

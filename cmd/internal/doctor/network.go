@@ -173,6 +173,13 @@ func (d *doctor) groups(me *telegram.Me) []Row {
 		all = all || chat.Trigger == "all"
 	}
 	var rows []Row
+	if d.c.Groups.Context && !me.ReadsAll {
+		rows = append(rows, warn(
+			about, "the talk of groups may be kept (groups.context), but privacy mode is on: the bot only sees what "+
+				"mentions it, unless it is an admin of the group",
+		)(
+			"@BotFather, /setprivacy, Disable; then take the bot out of the group and add it again"))
+	}
 	if all && !me.ReadsAll {
 		rows = append(rows, warn(
 			about, "the bot is to answer every message, but privacy mode is on: it only sees those that mention it",
