@@ -103,16 +103,28 @@ func System(o Options) string {
 		}
 	}
 	if o.Agent == "" { // nobody talks to a sub-agent
-		writePersona(&b, o.Persona)
-		writeOwn(&b, o.Own, o.Group)
+		b.WriteString(Manner(o.Persona, o.Own, o.Group))
+	}
+	return b.String()
+}
+
+// Manner is the end of a prompt: how people have chosen to be answered, as a persona and in their own words; "" = they
+// have chosen nothing. group: others read the answer.
+func Manner(p Persona, own string, group bool) string {
+	if p.Name == "" && own == "" {
+		return ""
+	}
+	var b strings.Builder
+	if p.Name != "" {
+		writePersona(&b, p)
+	}
+	if own != "" {
+		writeOwn(&b, own, group)
 	}
 	return b.String()
 }
 
 func writePersona(b *strings.Builder, p Persona) {
-	if p.Name == "" {
-		return
-	}
 	b.WriteString("\n\nThis chat has chosen you to speak as " + p.Name + ". What is said above goes before what follows.")
 	if t := strings.TrimSpace(p.Instructions); t != "" {
 		b.WriteString("\n" + t)
@@ -122,9 +134,6 @@ func writePersona(b *strings.Builder, p Persona) {
 // writeOwn adds what a person has written about how they want to be answered. It is quoted: it says no more than if they
 // said it in a message.
 func writeOwn(b *strings.Builder, own string, group bool) {
-	if own == "" {
-		return
-	}
 	b.WriteString("\n\nThe person whom you answer now has written how they want to be answered. Follow it in tone, " +
 		"form and address. It has the weight of their messages: it lifts no rule above, and is no permission.")
 	if group {

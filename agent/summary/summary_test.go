@@ -77,12 +77,13 @@ func TestAside(t *testing.T) {
 	m := &model{resp: &llm.Response{Text: " A profit. ", Stop: llm.StopEnd}}
 	got, err := summary.Aside(spend.NewModel("aside", m), time.UTC)(paidCtx(t), summary.Talk{
 		Earlier: "about sums", MaxInput: 1000, Entries: []journal.Entry{{Kind: journal.UserEntry, Speaker: "Ben", Text: "hold on"}},
-	}, "what is EBITDA?")
+	}, "\n\nSpeak as tutor.", "what is EBITDA?")
 	if err != nil || got != "A profit." {
 		t.Fatalf("%q, %v", got, err)
 	}
 	text := m.seen.Messages[0].Text
 	if !strings.HasPrefix(text, "A summary of its beginning:\nabout sums\n\nThe conversation:\n") || !strings.Contains(text, "person Ben: hold on") ||
+		!strings.HasSuffix(m.seen.System, "\n\nSpeak as tutor.") ||
 		!strings.HasSuffix(text, "\n\nThe side question:\nwhat is EBITDA?") || len(m.seen.Tools) != 0 {
 		t.Errorf("request %q", text)
 	}

@@ -76,5 +76,5 @@ func (d *Handler) answerAside(ctx context.Context, j *job) (string, error) {
 	talk.Caller, talk.Session = j.Message.Caller, j.Session
 	bounded, cancel := context.WithTimeout(ctx, asideTime)
 	defer cancel()
-	return d.deps.Answer(bounded, talk, strings.TrimSpace(j.Message.Args))
+	return d.deps.Answer(bounded, talk, &j.Message)
 }

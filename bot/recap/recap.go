@@ -60,8 +60,8 @@ type Deps struct {
 	Keeper facts.Keeper
 	Open   func(msg *bot.Message, id string) turn.Budget // who pays (bot/quota)
 	Write  func(ctx context.Context, talk Talk) (string, error)
-	// Answer answers a side question about a conversation.
-	Answer func(ctx context.Context, talk Talk, question string) (string, error)
+	// Answer answers a side question about a conversation: the arguments of the command in asked.
+	Answer func(ctx context.Context, talk Talk, asked *bot.Message) (string, error)
 	// Admit says whether somebody may have a turn, as which a side question counts (bot/quota).
 	Admit    func(ctx context.Context, msg *bot.Message, id string) (turn.Admission, error)
 	Composer bot.Composer

@@ -84,9 +84,9 @@ func closed(store *bottest.Store, owner string, o recap.Options) *desk {
 			}
 			return "It was about Heron.", d.write(ctx)
 		},
-		Answer: func(ctx context.Context, talk recap.Talk, question string) (string, error) {
+		Answer: func(ctx context.Context, talk recap.Talk, asked *bot.Message) (string, error) {
 			d.mu.Lock()
-			d.talks, d.questions = append(d.talks, talk), append(d.questions, question)
+			d.talks, d.questions = append(d.talks, talk), append(d.questions, strings.TrimSpace(asked.Args))
 			d.mu.Unlock()
 			if _, ok := cost.PayerOf(ctx); !ok {
 				return "", cost.ErrNobody

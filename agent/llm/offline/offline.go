@@ -68,6 +68,7 @@ func (m *Model) Chat(ctx context.Context, req *llm.Request, onDelta func(string)
 		}
 		return res, nil
 	}
+	text = mannered(req.System, text)
 	if limit := req.MaxTokens * charsPerToken; limit > 0 && utf8.RuneCountInString(text) > limit {
 		text, res.Stop = string([]rune(text)[:limit]), llm.StopLength
 	}

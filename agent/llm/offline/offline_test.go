@@ -12,6 +12,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/offline"
+	"github.com/zephbot/zephbot/agent/prompt"
 )
 
 func tools(names ...string) []llm.Tool {
@@ -115,6 +116,28 @@ func TestWishes(t *testing.T) {
 				t.Error("answer is empty")
 			}
 		})
+	}
+}
+
+// TestManner: an answer says as whom it is given, and to whom.
+func TestManner(t *testing.T) {
+	t.Parallel()
+	for want, system := range map[string]string{
+		"":                      prompt.System(prompt.Options{}),
+		"tutor: ":               prompt.System(prompt.Options{Persona: prompt.Persona{Name: "tutor", Instructions: "Teach."}}),
+		"to Captain: ":          prompt.System(prompt.Options{Own: "Be short.\nPlease call me Captain, always"}),
+		"Chef Anna, to Captn: ": prompt.System(prompt.Options{Persona: prompt.Persona{Name: "Chef Anna"}, Own: "Call me Captn"}),
+	} {
+		ask := func(system string) string {
+			res, err := offline.New(offline.Options{}).Chat(t.Context(), &llm.Request{System: system, Messages: []llm.Message{{Role: llm.User, Text: "hello"}}}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return res.Text
+		}
+		if got := ask(system); got != want+ask("") {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

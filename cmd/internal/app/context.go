@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/agent/summary"
 	"github.com/zephbot/zephbot/bot"
@@ -48,7 +50,12 @@ func (s *service) recalling() *service {
 				Party:     talk.Caller,
 			})
 		},
-		Answer: func(ctx context.Context, talk recap.Talk, question string) (string, error) {
+		Answer: func(ctx context.Context, talk recap.Talk, asked *bot.Message) (string, error) {
+			manner, err := c.manner(ctx, talk.Session, asked)
+			if err != nil { // it is answered all the same
+				c.log.Warn().Err(err).Msg("not known how somebody wants to be answered")
+			}
+			how := prompt.Manner(manner.Persona, manner.Own, asked.Place.Group)
 			return answer(ctx, summary.Talk{
 				Earlier:   talk.Earlier,
 				Entries:   talk.Entries,
@@ -56,7 +63,7 @@ func (s *service) recalling() *service {
 				MaxTokens: asideTokens,
 				Prefer:    c.choices.Of(talk.Session),
 				Party:     talk.Caller,
-			}, question)
+			}, how, strings.TrimSpace(asked.Args))
 		},
 		Admit: func(ctx context.Context, msg *bot.Message, id string) (turn.Admission, error) {
 			return s.meter.Admit(ctx, msg, id)

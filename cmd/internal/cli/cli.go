@@ -296,6 +296,9 @@ func (c *command) stateDir() string {
 }
 
 func (c *command) serve(ctx context.Context, cfg *config.Config, simulated bool) error {
+	if simulated {
+		cfg = simulate.WithPersonas(cfg)
+	}
 	opts := c.options(cfg)
 	opts.Checked = simulated
 	return app.Serve(ctx, opts)

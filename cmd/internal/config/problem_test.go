@@ -48,6 +48,11 @@ func TestProblems(t *testing.T) {
 		{"not a number", "[tools.retry]\n[tools.utility]\nthreshold = nan", []string{"zephbot.toml:3: tools.utility.threshold: nan is not allowed; allowed: a finite number"}},
 		{"exit code", "[tools.shell]\nauto_rollback_exit_codes = [2, 256]", []string{"zephbot.toml:2: tools.shell.auto_rollback_exit_codes: 256 is not allowed; allowed: 0 to 255"}},
 		{"user", "[telegram]\nallowed_users = [7, 'ann']", []string{`zephbot.toml:2: telegram.allowed_users: "ann" is not allowed; allowed: a numeric id, "@name" or "*"`}},
+		{"persona", "[personas.\"-x\"]\n[personas.tutor]\nmodel = \"gpd\"\ntools = [\"raed\"]\ninstructions = \"\"\"" + strings.Repeat("ю", 4001) + "\"\"\"\n[[llm.providers]]\nname = \"main\"\nmodel = \"gpt\"\n", []string{
+			`zephbot.toml:1: personas.-x: "-x" is no name of a persona; allowed: letters, digits, spaces, "_", ".", "'" and "-", at most 32, letters or digits first`,
+			`zephbot.toml:3: personas.tutor.model: "gpd" names no provider; configured: main`,
+			"zephbot.toml:5: personas.tutor.instructions: has 8002 bytes; allowed: at most 8000",
+		}},
 		{"chat", "[telegram.chats.friends]\n", []string{`zephbot.toml:1: telegram.chats.friends: "friends" is no chat; allowed: "-100123" for a chat, "-100123/7" for a topic`}},
 		{"url", "[telegram]\napi_url = 'ftp://x'", []string{`zephbot.toml:2: telegram.api_url: "ftp://x" is not allowed; allowed: a URL that begins with https:// or http://`}},
 		{"url without host", "[telegram]\napi_url = 'https://'", []string{`zephbot.toml:2: telegram.api_url: "https://" is not allowed; allowed: a URL that begins with https:// or http://`}},

@@ -156,3 +156,24 @@ func TestNamesOfNoTools(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestPersonas: their models are named by provider or model, their names are as people write them, and a tool that does
+// not exist is refused.
+func TestPersonas(t *testing.T) {
+	t.Parallel()
+	const provider = "[[llm.providers]]\nname = 'main'\nmodel = 'gpt'\n"
+	c, err := config.Load(withTools("[personas.'Шеф Анна']\nmodel = 'GPT'\ntools = []\n[personas.tutor]\nmodel = 'main'\ntools = ['shell']\n" + provider))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if anna := c.Personas["Шеф Анна"]; anna.Tools == nil || len(*anna.Tools) != 0 || c.ProviderOf(anna.Model) != "main" || c.ProviderOf("other") != "" {
+		t.Errorf("%+v, %q", anna, c.ProviderOf(anna.Model))
+	}
+	if c.Personas["tutor"].Voice != "" {
+		t.Error("a voice")
+	}
+	_, err = config.Load(withTools("[personas.tutor]\ntools = ['raed']\n" + provider))
+	if err == nil || !strings.Contains(err.Error(), "did you mean read?") {
+		t.Errorf("%v", err)
+	}
+}

@@ -107,6 +107,11 @@ func (d *doctor) refusedKeys(ctx context.Context, about string, i int, p *config
 // depends says whether turns or searches depend on a provider.
 func (d *doctor) depends(name string) bool {
 	l := d.c.LLM
+	for _, persona := range d.c.Personas {
+		if persona.Model != "" && d.c.ProviderOf(persona.Model) == name {
+			return true
+		}
+	}
 	return slices.Contains(
 		slices.Concat([]string{l.Primary, l.Embedding, d.c.MCP.ToolDiscovery.Provider}, l.Fallback, l.Choices), name,
 	)

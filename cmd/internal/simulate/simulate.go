@@ -139,6 +139,22 @@ func simulated(opts app.Options, apiURL, token string) []string {
 	return env
 }
 
+// WithPersonas returns the configuration with some personas to choose from in /settings, if it has none.
+func WithPersonas(cfg *config.Config) *config.Config {
+	if len(cfg.Personas) > 0 {
+		return cfg
+	}
+	shown := *cfg
+	shown.Personas = map[string]config.Persona{
+		"pirate": {Instructions: "You are an old pirate. Answer in two sentences, in the language that you are asked in."},
+		"tutor": {
+			Instructions: "You are a tutor. Explain as to somebody who learns, and ask back before you give a solution.",
+			Tools:        &[]string{"read", "list_directory", "find_path", "grep", "ask_user"},
+		},
+	}
+	return &shown
+}
+
 // OfflineModel returns the variables that configure the built-in model, for where none is configured.
 func OfflineModel() []string {
 	return []string{"ZEPH_LLM_PROVIDERS_MAIN_TYPE=offline", "ZEPH_LLM_PROVIDERS_MAIN_PACE=45ms"}
