@@ -247,6 +247,9 @@ func (d *Dispatcher) chargeTurn(
 		if key != "" {
 			key = "quota/" + key
 		}
+		if msg.Hook != "" { // a program would go on calling, and whoever is told has not asked
+			key = onceKey("quota/hook/"+msg.Hook, d.parts.Now(), d.opts.OnceFor)
+		}
 		row := d.reply(msg, bot.Reply, admission.Refusal, key)
 		if msg.Place.Group {
 			row.Content.Only = msg.Person

@@ -63,6 +63,9 @@ type answer struct {
 // refused is the answer to every request that proves nothing, whether the hook exists or not.
 var refused = answer{status: http.StatusUnauthorized, result: resultRefused, text: "not accepted"}
 
+// paused is the answer to a call of a hook that begins nothing.
+var paused = answer{status: http.StatusForbidden, result: resultOff, text: "it is paused"}
+
 // eventHeaders are those in which the senders that we know name what has happened.
 var eventHeaders = []string{"X-GitHub-Event", "X-Gitlab-Event", "X-Gitea-Event", "X-Forgejo-Event", "Linear-Event"}
 
@@ -112,8 +115,8 @@ func (h *Hooks) accept(w http.ResponseWriter, r *http.Request, name string) answ
 	}
 	for try := range staleTries {
 		a, err := h.acceptBody(r, name, body, isJSON)
-		// A hook may have been made, or got a new secret, a moment ago.
-		if a == refused && try == 0 && h.isInPace("", mostLooks) {
+		// A hook may have been made or resumed, or got a new secret, a moment ago.
+		if (a == refused || a == paused) && try == 0 && h.isInPace("", mostLooks) {
 			err = errStale
 		}
 		switch {
@@ -260,7 +263,7 @@ func (h *Hooks) arrivalOf(msg *bot.Message) (bot.Arrival, error) {
 // admit reports whether the turn of a call may begin: its owner may talk where it runs, and not too much waits there.
 func (h *Hooks) admit(ctx context.Context, k *hook, msg *bot.Message, session bot.SessionKey) (answer, error) {
 	if k.off {
-		return answer{status: http.StatusForbidden, result: resultOff, text: "it is paused"}, nil
+		return paused, nil
 	}
 	verdict, err := h.deps.Guard.Admit(ctx, msg)
 	if err != nil {

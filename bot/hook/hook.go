@@ -56,7 +56,7 @@ type Outbox interface {
 	Wake(place bot.Place)
 }
 
-// Deps are the dependencies of Hooks. All but Gone, Operators, Observe, Line and Recorded are required.
+// Deps are the dependencies of Hooks. All but Gone, Operators, Observe, Names, Line and Recorded are required.
 type Deps struct {
 	Channel, Bot string
 	Store        Store
@@ -73,6 +73,8 @@ type Deps struct {
 	Current func(session bot.SessionKey) bot.SessionKey
 	// Language returns the language of a person whose client told this one.
 	Language func(caller, told string) string
+	// Names returns what people are called, by caller id; nil = none are known.
+	Names func() map[string]string
 	// Private returns the chat with a person alone: only there a secret is told.
 	Private func(person string) bot.Place
 	// URL returns what leads to the address at which hooks are called, as their callers see it.
@@ -194,10 +196,11 @@ func (h *Hooks) find(name string) *hook {
 		return nil
 	}
 	c := &h.opts.Config[i]
-	caller := h.deps.Channel + ":" + c.Owner
-	return &hook{
-		name: c.Name, secret: c.Secret, prompt: c.Prompt, place: c.Place, owner: owner{Caller: caller, Person: c.Owner},
+	of := owner{Caller: h.deps.Channel + ":" + c.Owner, Person: c.Owner}
+	if h.deps.Names != nil {
+		of.Name = h.deps.Names()[of.Caller]
 	}
+	return &hook{name: c.Name, secret: c.Secret, prompt: c.Prompt, place: c.Place, owner: of}
 }
 
 // message is what the turn of a call works on: the words of the hook and what the call brought, as a message of the

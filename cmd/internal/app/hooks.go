@@ -58,6 +58,7 @@ func (s *service) openHooks(store bot.Store) error {
 		Operators: s.operators,
 		Current:   c.moves.Current,
 		Language:  c.own.Language,
+		Names:     s.ch.names,
 		Private:   func(person string) bot.Place { return telegram.Private(s.ch.bot, person) },
 		URL:       c.callsURL,
 		Key:       key,
