@@ -54,6 +54,22 @@ func TestQuestionsInWords(t *testing.T) {
 	}
 }
 
+// TestCommonNames: a name that many symbols have does not stand before what the rest of a question says, and a question
+// of which a symbol has one common word only is answered.
+func TestCommonNames(t *testing.T) {
+	t.Parallel()
+	b := setup(t, file.Options{}, nil)
+	text := "package shapes\n"
+	for _, shape := range []string{"Circle", "Square", "Line", "Point", "Polygon"} {
+		text += "\ntype " + shape + " struct{}\n\nfunc (" + shape + ") toText() string { return \"\" }\n"
+	}
+	b.put(b.ws("ann", "shapes.go"), text)
+	b.put(b.ws("ann", "write.go"), "package shapes\n\n// Describe says how each drawn figure prints itself.\nfunc Describe() {}\n")
+	b.has(b.find("ann", args{"query": "which function describes how a drawn figure prints by toText"}), "[1] write.go:4-4")
+	b.has(b.find("ann", args{"query": "toText"}), "[1] shapes.go:5-5")
+	b.has(b.find("ann", args{"query": "solar panels whose voltage inverters measured each morning"}), "[1] write.go:4-4")
+}
+
 func TestSymbols(t *testing.T) {
 	t.Parallel()
 	b := setup(t, file.Options{}, nil)

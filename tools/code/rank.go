@@ -75,6 +75,7 @@ func (r *root) rankSymbols(w *wanted) []found {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	q := r.lookupWords(w.words, w.others)
+	telling := r.tellingNames(w.identifiers, len(w.words))
 	var best top
 	for p, f := range r.files {
 		if !w.match(p) {
@@ -85,10 +86,13 @@ func (r *root) rankSymbols(w *wanted) []found {
 		for i := range f.entries {
 			e := &f.entries[i]
 			score := w.nameScore(e)
+			if score == 0 && slices.Contains(telling, e.name) {
+				score = structural - 0.005
+			}
 			named := score > 0
 			if len(w.words) > 0 && score < structural {
 				fit := q.fitScore(e, base) * factor * kindWorth(e.kind)
-				if fit > leastFit {
+				if fit > 0 {
 					score = max(score, weakest+(structural-0.01-weakest)*fit)
 				}
 			}
@@ -100,8 +104,34 @@ func (r *root) rankSymbols(w *wanted) []found {
 	return best.list
 }
 
-// leastFit is how well a symbol fits a question at least: below, it has a common word in its comment and nothing else.
-const leastFit = 0.12
+// Of a question in more words than shortQuestion, a name that more than fewNames symbols have, such as __init__ or
+// String, does not tell what is looked for.
+const (
+	shortQuestion = 3
+	fewNames      = 3
+)
+
+// tellingNames returns the identifiers of a question whose symbols are what it asks for. The caller must hold mu.
+func (r *root) tellingNames(identifiers []string, words int) []string {
+	if len(identifiers) == 0 || words <= shortQuestion {
+		return identifiers
+	}
+	counts := make([]int, len(identifiers))
+	for _, f := range r.files {
+		for i := range f.entries {
+			if at := slices.Index(identifiers, f.entries[i].name); at >= 0 {
+				counts[at]++
+			}
+		}
+	}
+	var telling []string
+	for i, n := range counts {
+		if n <= fewNames {
+			telling = append(telling, identifiers[i])
+		}
+	}
+	return telling
+}
 
 // query is a question in the terms of a root.
 type query struct {
@@ -194,9 +224,6 @@ func (q *query) fitScore(e *entry, base []uint32) float64 {
 
 // nameScore returns the score of a symbol by its name alone; 0 = it has another one.
 func (w *wanted) nameScore(e *entry) float64 {
-	if slices.Contains(w.identifiers, e.name) {
-		return structural - 0.005
-	}
 	if w.name == "" {
 		return 0
 	}
