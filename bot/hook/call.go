@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,7 +45,7 @@ var errStale = errors.New("the hook was changed, or the same call was stored, me
 const (
 	resultBegun    = "begun"
 	resultRepeated = "repeated" // the same call began a turn before
-	resultIgnored  = "ignored"  // a test by the sender
+	resultIgnored  = "ignored"  // a test by the sender, or not what the hook is for
 	resultRefused  = "refused"  // not signed, or of no hook
 	resultInvalid  = "invalid"  // too large, or of a wrong form
 	resultBusy     = "busy"     // too many at once
@@ -155,6 +156,9 @@ func (h *Hooks) acceptBody(r *http.Request, name string, body []byte, isJSON boo
 	}
 	if brought.event == "ping" && r.Header.Get("X-GitHub-Event") != "" { // GitHub tries a new webhook
 		return answer{status: http.StatusOK, result: resultIgnored, text: "pong"}, nil
+	}
+	if slices.ContainsFunc(k.when, func(c Condition) bool { return !c.isMet(brought) }) {
+		return answer{status: http.StatusOK, result: resultIgnored, text: "nothing to do"}, nil
 	}
 	if !h.isInPace(name, h.opts.PerMinute) {
 		return answer{http.StatusTooManyRequests, resultBusy, "too many calls of this hook", true}, nil

@@ -93,7 +93,8 @@ type Deps struct {
 type Config struct {
 	Name, Secret string
 	Prompt       Prompt
-	Owner        string // id of the person in whose name it runs
+	When         []Condition // all of them; none = each call begins a turn
+	Owner        string      // id of the person in whose name it runs
 	Place        bot.Place
 }
 
@@ -168,6 +169,7 @@ func (h *Hooks) setServing(on bool) {
 type hook struct {
 	name, secret string
 	prompt       Prompt
+	when         []Condition
 	owner        owner
 	place        bot.Place
 	title        string // of the group
@@ -200,7 +202,7 @@ func (h *Hooks) find(name string) *hook {
 	if h.deps.Names != nil {
 		of.Name = h.deps.Names()[of.Caller]
 	}
-	return &hook{name: c.Name, secret: c.Secret, prompt: c.Prompt, place: c.Place, owner: of}
+	return &hook{name: c.Name, secret: c.Secret, prompt: c.Prompt, when: c.When, place: c.Place, owner: of}
 }
 
 // message is what the turn of a call works on: the words of the hook and what the call brought, as a message of the

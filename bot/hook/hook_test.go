@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -111,7 +112,8 @@ func open(t *testing.T, processes int, opts hook.Options) *world {
 			_ = h.Run(ctx)
 		})
 		<-ready
-		for w.send(h, request("GET", "/hooks/alerts", "")) == http.StatusServiceUnavailable {
+		for w.send(h, request("POST", "/hooks/alerts", "", "Content-Type", "none")) == http.StatusServiceUnavailable {
+			runtime.Gosched()
 		}
 		w.hooks = append(w.hooks, h)
 	}
@@ -465,6 +467,33 @@ func TestPrompt(t *testing.T) {
 				t.Errorf("something follows the material: %q", rest)
 			}
 		})
+	}
+}
+
+// TestWhen: only calls that are what a hook is for begin turns.
+func TestWhen(t *testing.T) {
+	t.Parallel()
+	config := alerts(t, "What does {{.title}} change?")
+	for _, text := range []string{"event = pull_request", ".action=closed", ".merged=true"} {
+		when, err := hook.ParseCondition(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config[0].When = append(config[0].When, when)
+	}
+	w := open(t, 1, hook.Options{Config: config})
+	w.wants(200, signed(`{"action":"closed","merged":true}`, "X-GitHub-Event", "push"))
+	w.wants(200, signed(`{"action":"closed","merged":false}`, "X-GitHub-Event", "pull_request"))
+	w.wants(200, signed(`{"merged":true}`, "X-GitHub-Event", "pull_request"))
+	w.wants(200, signed(`"closed"`, "X-GitHub-Event", "pull_request"))
+	w.wants(202, signed(`{"action":"closed","merged":true}`, "X-GitHub-Event", "pull_request"))
+	if n := len(w.begun()); n != 1 || w.results["ignored"] != 4 {
+		t.Errorf("%d turns, %v", n, w.results)
+	}
+	for _, text := range []string{"", "event", "body=x", "=x", "a=b", ".=b"} {
+		if _, err := hook.ParseCondition(text); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
 	}
 }
 

@@ -97,6 +97,22 @@ func firstWord(text string) string {
 	return ""
 }
 
+// Condition is what must be true of a call for it to begin a turn: that a value, named as in a prompt, is a text.
+type Condition struct{ name, value string }
+
+// ParseCondition reads a condition, such as "event=pull_request" or ".pull_request.merged=true".
+func ParseCondition(text string) (Condition, error) {
+	name, value, ok := strings.Cut(text, "=")
+	c := Condition{strings.TrimSpace(name), strings.TrimSpace(value)}
+	if !ok || !isName(c.name) || c.name == wholeBody {
+		return c, fmt.Errorf("%q is neither like event=push nor like .action=closed", cut(text, 60))
+	}
+	return c, nil
+}
+
+// isMet reports whether a call brought the value.
+func (c Condition) isMet(of content) bool { return of.lookup(c.name) == c.value }
+
 // content is what a call brought.
 type content struct {
 	text  string // as it came

@@ -40,6 +40,13 @@ func (s *service) openHooks(store bot.Store) error {
 			return fmt.Errorf("%w: hooks[%d].prompt: %w", config.ErrInvalid, i, err)
 		}
 		list[i] = hook.Config{Name: h.Name, Secret: h.Secret.Reveal(), Prompt: prompt}
+		for _, text := range h.When {
+			when, err := hook.ParseCondition(text)
+			if err != nil {
+				return fmt.Errorf("%w: hooks[%d].when: %w", config.ErrInvalid, i, err)
+			}
+			list[i].When = append(list[i].When, when)
+		}
 		list[i].Place, list[i].Owner = c.placeOf(s.ch.bot, h.Owner, h.Chat)
 	}
 	key, err := c.hookKey()
@@ -85,9 +92,10 @@ func (c *Core) hookKey() ([]byte, error) {
 	return []byte(stored), nil
 }
 
-// callsURL returns what leads to the address at which hooks are called. In the simulator that is the listener itself.
+// callsURL returns what leads to the address at which hooks are called. At a port that is chosen at the
+// start, as in the simulator, that is the listener itself.
 func (c *Core) callsURL() string {
-	if c.opts.Home != "" || c.cfg.Triggers.URL == "" {
+	if c.cfg.Triggers.URL == "" || strings.HasSuffix(c.cfg.Triggers.Listen, ":0") {
 		return c.callsAt.get()
 	}
 	return c.cfg.Triggers.URL

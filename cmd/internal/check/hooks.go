@@ -13,6 +13,11 @@ func (k *inspector) hooks() {
 		if _, err := hook.ParsePrompt(h.Prompt); err != nil {
 			k.wrong(fmt.Sprintf("hooks[%d].prompt", i), "%v", err)
 		}
+		for _, text := range h.When {
+			if _, err := hook.ParseCondition(text); err != nil {
+				k.wrong(fmt.Sprintf("hooks[%d].when", i), "%v", err)
+			}
+		}
 	}
 	t := k.c.Triggers
 	switch {

@@ -337,6 +337,7 @@ func keyDefaults() [][2]string {
 		{"hooks[].name", `""`},
 		{"hooks[].secret", `""`},
 		{"hooks[].prompt", `""`},
+		{"hooks[].when", `[]`},
 		{"hooks[].owner", `0`},
 		{"hooks[].chat", `""`},
 		{"memory.enabled", `true`},

@@ -323,11 +323,12 @@ type Triggers struct {
 
 // Hook is an entry of [[hooks]].
 type Hook struct {
-	Name   string `toml:"name" doc:"Name of the hook in its address: 1 to 32 of a-z, 0-9, _ and -. Required."`
-	Secret Secret `toml:"secret" doc:"Secret that its callers know, at least 16 characters. Required."`
-	Prompt string `toml:"prompt" doc:"What the agent is asked when it is called, at most 2000 characters. {{.alerts.0.status}} names a value of the JSON that a call brings, {{body}} all of it, {{event}} the kind of event. A prompt that names nothing is followed by all of it. Required."`
-	Owner  int64  `toml:"owner" default:"0" min:"0" doc:"Id of the person in whose name it runs, and who pays. 0: the first of telegram.admins."`
-	Chat   string `toml:"chat" doc:"Where it runs: a group (\"-100123\") or a topic (\"-100123/7\"). Empty: the private chat of its owner."`
+	Name   string   `toml:"name" doc:"Name of the hook in its address: 1 to 32 of a-z, 0-9, _ and -. Required."`
+	Secret Secret   `toml:"secret" doc:"Secret that its callers know, at least 16 characters. Required."`
+	Prompt string   `toml:"prompt" doc:"What the agent is asked when it is called, at most 2000 characters. {{.alerts.0.status}} names a value of the JSON that a call brings, {{body}} all of it, {{event}} the kind of event. A prompt that names nothing is followed by all of it. Required."`
+	When   []string `toml:"when" doc:"What must be true of a call to begin a turn, each like event=pull_request or .pull_request.merged=true, named as in prompt. Empty: every call begins one."`
+	Owner  int64    `toml:"owner" default:"0" min:"0" doc:"Id of the person in whose name it runs, and who pays. 0: the first of telegram.admins."`
+	Chat   string   `toml:"chat" doc:"Where it runs: a group (\"-100123\") or a topic (\"-100123/7\"). Empty: the private chat of its owner."`
 }
 
 // Memory is the table [memory].
