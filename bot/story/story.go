@@ -107,7 +107,7 @@ func (t *Turn) addQuestion(asked time.Time) {
 	if later < 0 {
 		later = len(t.Steps)
 	}
-	t.Steps = slices.Insert(t.Steps, later, Step{Kind: Approval, Name: "asked for a decision", at: asked})
+	t.Steps = slices.Insert(t.Steps, later, Step{Kind: Approval, Name: "asked", at: asked})
 }
 
 // ArgsInWords returns what a tool was called with: the texts among its arguments, without their names.

@@ -194,7 +194,7 @@ func TestReminder(t *testing.T) {
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	for result, want := range map[string]string{
-		"The person has answered:\n" + `[{"question":"What shall we plan?","chosen":["A trip"]},{"question":"Which day?","date":"2026-12-01","until":"2026-12-06"},{"question":"What do you need?","skipped":true}]`: "This is the plan:\n- What shall we plan? A trip\n- Which day? 2026-12-01, 2026-12-06\n- What do you need? not said",
+		"The person has answered:\n" + `[{"question":"What shall we plan?","chosen":["A trip"]},{"question":"Which day?","date":"2026-12-01","until":"2026-12-06"},{"question":"What do you need?","skipped":true}]`: "This is the plan:\n- What shall we plan? A trip\n- Which day? Tuesday, 1 December 2026 – Sunday, 6 December 2026\n- What do you need? not said",
 		"The person does not want to answer. Go on without it.": "You have not answered, so there is no plan.",
 	} {
 		got, answer := run(t, "Plan something with me", append([]string{"ask_user"}, all...), map[string]string{"ask_user": result})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/zephbot/zephbot/agent/llm"
@@ -192,7 +193,11 @@ func describeAnswers(text string) string {
 	lines := []string{"This is the plan:"}
 	for _, a := range list {
 		parts := a.Chosen
-		for _, part := range []string{a.Date, a.Until, a.Said} {
+		day := dayInWords(a.Date)
+		if a.Until != "" {
+			day += " – " + dayInWords(a.Until)
+		}
+		for _, part := range []string{day, a.Said} {
 			if part != "" {
 				parts = append(parts, part)
 			}
@@ -203,6 +208,17 @@ func describeAnswers(text string) string {
 		lines = append(lines, "- "+a.Question+" "+strings.Join(parts, ", "))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// dayInWords is a day, or a point in time, as the program writes it, in words.
+func dayInWords(text string) string {
+	if day, err := time.Parse(time.DateOnly, text); err == nil {
+		return day.Format("Monday, 2 January 2006")
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at.Format("Monday, 2 January 2006, 15:04")
+	}
+	return text
 }
 
 // describeFile says what is in a file that was read, or counts it.

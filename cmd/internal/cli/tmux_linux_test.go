@@ -213,7 +213,7 @@ func TestTerminalAsked(t *testing.T) {
 	p.text("and balloons")
 	p.keys("Enter")
 	got := p.await("This is the plan:", 1)
-	for _, want := range []string{"What shall we plan? A party", "Which day? 2030-12-24", "What do you need? Music, and balloons"} {
+	for _, want := range []string{"What shall we plan? A party", "Which day? Tuesday, 24 December 2030", "What do you need? Music, and balloons"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not shown:\n%s", want, got)
 		}
