@@ -62,6 +62,9 @@ type Store interface {
 	bot.Approvals
 	bot.Facts
 	Row(ctx context.Context, id int64) (bot.Row, error)
+	RowOf(ctx context.Context, key string) (bot.Row, error)
+	Rows(ctx context.Context, session bot.SessionKey, limit int) ([]bot.Row, error)
+	InChat(ctx context.Context, chat string, limit int) ([]bot.Lane, error)
 	Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error)
 }
 
@@ -93,6 +96,8 @@ type Deps struct {
 	RuleDays int
 	// Inquiries show and take what calls ask their person; nil = no call does.
 	Inquiries Inquiries
+	// Hides reports whether the people of a group do not see its questions; nil = they do.
+	Hides func(place bot.Place) bool
 	// Apply stores how often standing approvals are used; nil = that is not counted.
 	Apply func(ctx context.Context, change *bot.Change) (*bot.Applied, error)
 	// Redact removes credentials from what standing approvals have covered; nil = nothing is removed.
@@ -121,6 +126,9 @@ type body struct {
 	Admin    bool           `json:"admin,omitempty"` // the person who asked may store standing approvals
 	// Clears: the card offers admins to clear the mark because of which the question is asked.
 	Clears bool `json:"clears,omitempty"`
+	// Hidden: the group does not see it. Copies are the caller ids of those who were asked in private.
+	Hidden bool     `json:"hidden,omitempty"`
+	Copies []string `json:"copies,omitempty"`
 }
 
 func readGrant(a *bot.Approval) (body, error) {
@@ -157,7 +165,9 @@ func (b *Broker) Ask(ctx context.Context, asked turn.Asked, change *bot.Change) 
 		}
 		// The call has changed: the earlier question is not about what would run now.
 		if err == nil && known.State == bot.Open {
-			b.replaceQuestion(&known, change)
+			if err := b.replaceQuestion(ctx, &known, change); err != nil {
+				return err
+			}
 		}
 		if q.Changed, err = b.changedSince(ctx, asked.Session, &q); err != nil {
 			return err
@@ -170,10 +180,12 @@ func (b *Broker) Ask(ctx context.Context, asked turn.Asked, change *bot.Change) 
 }
 
 // replaceQuestion withdraws a question that is replaced by another one.
-func (b *Broker) replaceQuestion(a *bot.Approval, change *bot.Change) {
+func (b *Broker) replaceQuestion(ctx context.Context, a *bot.Approval, change *bot.Change) error {
 	d := bot.Decision{ID: a.ID, State: bot.Withdrawn, At: b.deps.Now()}
+	after := questionAfter(a, d)
 	change.Decide = append(change.Decide, d)
-	change.Send = append(change.Send, b.editCard(a, b.decidedCard(questionAfter(a, d), "")))
+	change.Send = append(change.Send, b.editCard(a, b.decidedCard(after, "")))
+	return b.spread(ctx, a, after, nil, change)
 }
 
 func (b *Broker) askOne(
@@ -183,11 +195,12 @@ func (b *Broker) askOne(
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(body{
+	info := body{
 		Question: q, Steps: asked.Stats.Steps, USD: asked.Stats.USD, Language: asked.Language, Name: asked.Name,
 		Admin:  slices.Contains(rights.Admins, asked.Caller),
 		Clears: q.Marked && rights.Required <= 1 && len(rights.Admins) > 0,
-	})
+	}
+	raw, err := json.Marshal(info)
 	if err != nil {
 		return fmt.Errorf("question: %w", err)
 	}
@@ -215,13 +228,16 @@ func (b *Broker) askOne(
 	if q.Form != nil {
 		a.Needed = 1
 	}
+	base := bot.Row{
+		Session: asked.Session, Turn: asked.Turn, Place: asked.Place, Purpose: bot.Question, ReplyTo: asked.ReplyTo,
+	}
+	if q.Form == nil && asked.Place.Group && asked.Place.Ordinary() && b.deps.Hides != nil && b.deps.Hides(asked.Place) {
+		return b.hide(ctx, &a, &info, rights, base, change)
+	}
 	key := askKey + a.ID
 	card, file, err := b.openCard(ctx, &a)
 	if err != nil {
 		return err
-	}
-	base := bot.Row{
-		Session: asked.Session, Turn: asked.Turn, Place: asked.Place, Purpose: bot.Question, ReplyTo: asked.ReplyTo,
 	}
 	if file != nil {
 		row := base
@@ -291,8 +307,13 @@ func (b *Broker) Again(ctx context.Context, lost *bot.Row, change *bot.Change) e
 	if err != nil {
 		return err
 	}
-	if part == "" { // as it would be asked now
-		if row.Content, _, err = b.openCard(ctx, &a); err != nil {
+	switch {
+	case strings.HasPrefix("/"+part, copyKey): // the card of one person
+		row.Session, row.Turn, row.Place = lost.Session, lost.Turn, lost.Place
+	case part == "": // as it would be asked now
+		if info.Hidden {
+			row.Content = b.waitingCard(&a, &info)
+		} else if row.Content, _, err = b.openCard(ctx, &a); err != nil {
 			return err
 		}
 		change.Cards = append(change.Cards, bot.Card{Approval: a.ID, Send: len(change.Send)})
@@ -417,7 +438,8 @@ func (b *Broker) Press(ctx context.Context, msg *bot.Message) (turn.Effect, erro
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	return b.chooseButton(ctx, &a, msg, choice, say)
+	e, err := b.chooseButton(ctx, &a, msg, choice, say)
+	return b.spreadEffect(ctx, &a, msg, e, err)
 }
 
 // Locate implements turn.Approvals.
@@ -433,7 +455,10 @@ func (b *Broker) Locate(ctx context.Context, msg *bot.Message) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("find the question of a button: %w", err)
 	}
-	msg.Place, msg.Unplaced = a.Place, false
+	msg.Unplaced = false
+	if !isHidden(&a) { // one that is hidden is in the person's own chat
+		msg.Place = a.Place
+	}
 	return true, nil
 }
 
@@ -532,6 +557,9 @@ func offersMore(a *bot.Approval, choice string) (bool, error) {
 // onCard reports whether a button was pressed on the card of the question. A card that had to be sent again exists
 // twice, and only one of them is known here.
 func (b *Broker) onCard(ctx context.Context, a *bot.Approval, msg *bot.Message) (bool, error) {
+	if isHidden(a) {
+		return b.onCopy(ctx, a, msg)
+	}
 	if a.Place.ChatKey() != msg.Place.ChatKey() {
 		return false, nil
 	}

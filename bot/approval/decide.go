@@ -35,17 +35,26 @@ func (b *Broker) Command(ctx context.Context, call *turn.Call, state bot.Approva
 	wanted := strings.ToLower(strings.TrimSpace(msg.Args))
 	var found []bot.Approval
 	var names []string
+	first := map[string]bool{} // whose cards have to be shown first
 	for _, a := range open {
-		if a.Place.ChatKey() != msg.Place.ChatKey() || Asks(&a) {
+		here, show, err := b.concerns(ctx, &a, msg)
+		if err != nil {
+			return turn.Effect{}, err
+		}
+		if !here || Asks(&a) {
 			continue
 		}
+		first[a.ID] = show && state == bot.Approved
 		if names = append(names, a.Short); wanted == "" || wanted == a.Short {
 			found = append(found, a)
 		}
 	}
 	switch {
+	case len(found) == 1 && first[found[0].ID]:
+		return b.showFirst(ctx, &found[0], msg, say)
 	case len(found) == 1:
-		return b.decideQuestion(ctx, &found[0], msg, state, bot.Once, say)
+		e, err := b.decideQuestion(ctx, &found[0], msg, state, bot.Once, say)
+		return b.spreadEffect(ctx, &found[0], msg, e, err)
 	case len(names) == 1:
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.OneQuestion(msg.Language, names[0]),
 			true)}}}, nil
@@ -199,6 +208,7 @@ func (b *Broker) countVote(a *bot.Approval, d bot.Decision, answer bot.Row) (tur
 			now, err := b.deps.Store.Approval(ctx, a.ID)
 			if err == nil {
 				e.Change.Send = []bot.Row{b.editCard(&now, b.decidedCard(&now, ""))}
+				err = b.spread(ctx, &now, &now, nil, &e.Change)
 			}
 			return e, err
 		},
@@ -245,7 +255,11 @@ func (b *Broker) Expired(ctx context.Context, now time.Time) ([]turn.Effect, err
 	var effects []turn.Effect
 	for i := range open {
 		if !open[i].Expires.After(now) {
-			effects = append(effects, b.expireQuestion(&open[i]))
+			e, err := b.spreadEffect(ctx, &open[i], nil, b.expireQuestion(&open[i]), nil)
+			if err != nil {
+				return nil, err
+			}
+			effects = append(effects, e)
 		}
 	}
 	return effects, nil
@@ -266,6 +280,9 @@ func (b *Broker) Withdraw(ctx context.Context, session bot.SessionKey, turn, by 
 		gone.State, gone.Decided = bot.Withdrawn, now
 		change.Send = append(change.Send, b.editCard(&open[i], b.decidedCard(&gone, "")))
 		change.Cancel = &bot.Cancel{Session: session, Turn: turn, By: by, At: now}
+		if err := b.spread(ctx, &open[i], &gone, nil, change); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -46,13 +46,16 @@ func (b *Broker) offerWhy(ctx context.Context, a *bot.Approval, msg *bot.Message
 	if msg.Kind == bot.Press {
 		cards[msg.Message] = true
 	}
-	if row, err := b.deps.Store.Row(ctx, a.Row); err == nil {
+	place := a.Place
+	if isHidden(a) { // the card is where it was denied
+		place = msg.Place
+	} else if row, err := b.deps.Store.Row(ctx, a.Row); err == nil {
 		cards[row.Message] = true
 	}
 	delete(cards, "")
 	for _, message := range slices.Sorted(maps.Keys(cards)) {
 		change.Facts = append(change.Facts, bot.Fact{
-			Bucket: whyBucket, Key: whyKey(a.Place, message), Value: a.ID, Expires: b.deps.Now().Add(whyKept),
+			Bucket: whyBucket, Key: whyKey(place, message), Value: a.ID, Expires: b.deps.Now().Add(whyKept),
 		})
 	}
 	return len(cards) > 0

@@ -83,6 +83,8 @@ func (p *Preferences) valuesOf(setting texts.SettingName) []string {
 		return []string{texts.ContextOff, texts.ContextOn}
 	case texts.SettingReceipts:
 		return []string{texts.ReceiptsShort, texts.ReceiptsAlways, texts.ReceiptsOff}
+	case texts.SettingQuestions:
+		return []string{texts.QuestionsHere, texts.QuestionsPrivate}
 	case texts.SettingSpeech:
 		return []string{texts.SpeechSpoken, texts.SpeechAlways, texts.SpeechAsked}
 	default:
@@ -123,6 +125,11 @@ func (p *Preferences) Receipts(place bot.Place, caller string) string {
 	return texts.ReceiptsShort
 }
 
+// Hides reports whether the people of a group do not see the questions about its calls.
+func (p *Preferences) Hides(place bot.Place) bool {
+	return place.Group && p.of(place.ChatKey(), texts.SettingQuestions) == texts.QuestionsPrivate
+}
+
 // Speech returns which answers to a person are spoken in a place.
 func (p *Preferences) Speech(place bot.Place, caller string) string {
 	if chosen := p.of(ownerOf(place, caller, texts.SettingSpeech), texts.SettingSpeech); chosen != "" {
@@ -140,8 +147,9 @@ func (p *Preferences) Context(place bot.Place) bool {
 // ownerOf returns whose a setting is: a group has the receipts and the spoken answers of the group.
 func ownerOf(place bot.Place, caller string, setting texts.SettingName) string {
 	switch {
-	case place.Group && (setting == texts.SettingReceipts || setting == texts.SettingSpeech),
-		setting == texts.SettingContext && place.Thread == "":
+	case place.Group && slices.Contains([]texts.SettingName{
+		texts.SettingReceipts, texts.SettingSpeech, texts.SettingQuestions,
+	}, setting), setting == texts.SettingContext && place.Thread == "":
 		return place.ChatKey()
 	case setting == texts.SettingContext:
 		return place.ChatKey() + "/" + place.Thread

@@ -98,7 +98,7 @@ func TestButtons(t *testing.T) {
 		"person, private": {place: private, want: append(slices.Clone(all), "st:instructions")},
 		"admin, private":  {place: private, admin: true, want: append(slices.Clone(all), "st:instructions")},
 		"person, group":   {place: group},
-		"admin, group":    {place: group, admin: true, want: []string{"st:model", "st:receipts", "st:speech"}},
+		"admin, group":    {place: group, admin: true, want: []string{"st:model", "st:receipts", "st:speech", "st:questions"}},
 	} {
 		w := setup(t, bottest.New())
 		e, err := w.Command(t.Context(), call(row.place, row.admin))
@@ -146,6 +146,7 @@ func TestChosen(t *testing.T) {
 	}
 	here.press(t, call(group, true), "st:receipts:off")
 	here.press(t, call(group, true), "st:speech:asked")
+	here.press(t, call(group, true), "st:questions:private")
 	if there.Language(caller, "en") != "en" || there.Busy(caller) != "" {
 		t.Error("known before it was followed")
 	}
@@ -182,6 +183,10 @@ func TestChosen(t *testing.T) {
 	}
 	here.press(t, call(group, true), "st:receipts:short")
 	here.press(t, call(group, true), "st:speech:spoken")
+	if !here.Hides(group) || here.Hides(private) {
+		t.Error("where questions are asked is not what was chosen")
+	}
+	here.press(t, call(group, true), "st:questions:here")
 	facts, err := store.FactsOf(t.Context(), "preference", "", time.Now())
 	if err != nil || len(facts) != 0 {
 		t.Errorf("%v are left, %v", facts, err)

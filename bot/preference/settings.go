@@ -84,6 +84,9 @@ func (s Settings) changeable(call *turn.Call) []texts.SettingName {
 			list = append(list, texts.SettingSpeech)
 		}
 	}
+	if call.Admin && group {
+		list = append(list, texts.SettingQuestions)
+	}
 	if call.Admin && group && s.Context != nil {
 		list = append(list, texts.SettingContext)
 	}

@@ -51,6 +51,7 @@ type book struct {
 	Numbers   numberBook
 	Dates     dateBook
 	Privacy   privacyBook
+	Hidden    hiddenBook
 
 	Reason map[reason.Code]string // why calls are allowed, asked about or refused
 }

@@ -20,17 +20,28 @@ const (
 	SettingReceipts SettingName = "receipts"
 	SettingSpeech   SettingName = "speech"
 	SettingContext  SettingName = "context"
+	// SettingQuestions is where the people who may approve are asked about what a group wants.
+	SettingQuestions SettingName = "questions"
 )
 
 // ChosenSettings lists the settings that people choose by buttons of /settings, and not by a command.
 func ChosenSettings() []SettingName {
-	return []SettingName{SettingLanguage, SettingClock, SettingVoice, SettingBusy, SettingReceipts, SettingSpeech, SettingContext}
+	return []SettingName{
+		SettingLanguage, SettingClock, SettingVoice, SettingBusy, SettingReceipts, SettingSpeech, SettingContext,
+		SettingQuestions,
+	}
 }
 
 // Whether recordings are written down.
 const (
 	VoiceOn  = "on"
 	VoiceOff = "off"
+)
+
+// Where questions about calls of a group are shown.
+const (
+	QuestionsHere    = "here"
+	QuestionsPrivate = "private" // in the private chats of those who may approve
 )
 
 // Which receipts answers have for which tools ran.
@@ -91,7 +102,7 @@ func (w Words) Settings(language string, s Settings) string {
 		if s.Context {
 			shared += "\n" + chosen(SettingContext)
 		}
-		lines := append([]string{b.HeadGroup, zone, model, shared}, s.More...)
+		lines := append([]string{b.HeadGroup, zone, model, shared, chosen(SettingQuestions)}, s.More...)
 		return strings.Join(append(lines, "", b.FootEach), "\n")
 	}
 	voice := b.Deaf

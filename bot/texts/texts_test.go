@@ -99,7 +99,7 @@ func everything(l string) map[string][]string {
 	}
 	for _, group := range []bool{false, true} {
 		m["Settings"] = append(m["Settings"], w.Settings(l, texts.Settings{Zone: "UTC", Model: "gpt", Group: group, Heard: true, Now: at, Values: map[texts.SettingName]string{
-			texts.SettingVoice: texts.VoiceOff, texts.SettingBusy: "steer", texts.SettingReceipts: texts.ReceiptsOff, texts.SettingSpeech: texts.SpeechSpoken,
+			texts.SettingVoice: texts.VoiceOff, texts.SettingBusy: "steer", texts.SettingReceipts: texts.ReceiptsOff, texts.SettingSpeech: texts.SpeechSpoken, texts.SettingQuestions: texts.QuestionsHere,
 		}, Speaks: true}), w.Settings(l, texts.Settings{Zone: "UTC", Model: "gpt", Group: group, Values: map[texts.SettingName]string{texts.SettingBusy: "queue", texts.SettingReceipts: texts.ReceiptsShort}}))
 		m["Settings"] = append(m["Settings"], w.Settings(l, texts.Settings{Zone: "UTC", Group: group, Context: true, Values: map[texts.SettingName]string{
 			texts.SettingContext: texts.ContextOn, texts.SettingReceipts: texts.ReceiptsShort, texts.SettingBusy: "queue",
@@ -109,7 +109,7 @@ func everything(l string) map[string][]string {
 	}
 	for setting, values := range map[texts.SettingName][]string{
 		texts.SettingLanguage: {""}, texts.SettingClock: {"", "12", "24"}, texts.SettingVoice: {"on", "off"}, texts.SettingBusy: {"queue", "steer", "interrupt"},
-		texts.SettingReceipts: {"off", "short", "always"}, texts.SettingSpeech: {"asked", "spoken", "always"}, texts.SettingContext: {"off", "on"},
+		texts.SettingReceipts: {"off", "short", "always"}, texts.SettingSpeech: {"asked", "spoken", "always"}, texts.SettingContext: {"off", "on"}, texts.SettingQuestions: {"here", "private"},
 	} {
 		m["SettingAsks"] = append(m["SettingAsks"], w.SettingAsks(l, setting))
 		for _, value := range values {
@@ -126,6 +126,8 @@ func everything(l string) map[string][]string {
 	m["OwnLine"], m["OwnButton"], m["OwnRemove"] = []string{w.OwnLine(l, true), w.OwnLine(l, false)}, []string{w.OwnButton(l)}, []string{w.OwnRemove(l)}
 	m["OwnAsk"], m["OwnNoted"], m["OwnLong"] = []string{w.OwnAsk(l, "", 500, 10*time.Minute), w.OwnAsk(l, "Ann", 500, 10*time.Minute)}, []string{w.OwnNoted(l, "Ann")}, []string{w.OwnLong(l, 500)}
 	m["TalkOff"] = []string{w.TalkOff(l, "Ann")}
+	m["HiddenWaiting"], m["HiddenNobody"] = []string{w.HiddenWaiting(l, time.Unix(0, 0), "kabel")}, []string{w.HiddenNobody(l, time.Unix(0, 0))}
+	m["HiddenUnseen"], m["HiddenOrigin"] = []string{w.HiddenUnseen(l)}, []string{w.HiddenOrigin(l)}
 	m["SettingBack"], m["SettingDone"] = []string{w.SettingBack(l)}, []string{w.SettingDone(l)}
 	for _, problem := range []turn.FileProblem{
 		turn.FileTooLarge, turn.FileGone, turn.FileAway, turn.FileNoRoom, turn.FileUnseen, turn.FileNoPicture, turn.FileTooManyDots, turn.FileDamaged, turn.FileLocked,

@@ -166,6 +166,7 @@ func newService(c *Core, ch channel) (*service, error) {
 		Alive:     c.book.Alive,
 		RuleDays:  c.cfg.Telegram.ApprovalRuleDays,
 		Apply:     store.Apply,
+		Hides:     c.own.Hides,
 		Redact:    c.redactor.String,
 		Record:    c.records.Settle,
 		Line:      func(e approval.RuleEvent) []bot.Fact { return c.book.Line(e, c.records.Due) },

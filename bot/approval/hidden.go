@@ -1,0 +1,287 @@
+package approval
+
+// Questions that a group does not see: their cards are in the private chats of those who may decide, and the group reads
+// only that it waits. A copy of the card is found by the key of its row, so that nothing else has to be stored.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+// copyKey is between the key of a question and the person in whose private chat a copy of its card is.
+const copyKey = "/to/"
+
+// privateChat is where a person is alone with the bot.
+func privateChat(place bot.Place, caller string) bot.Place {
+	_, id, _ := strings.Cut(caller, ":")
+	return bot.Place{Channel: place.Channel, Bot: place.Bot, Surface: place.Surface, Chat: id}
+}
+
+// isHidden reports whether the group of a question does not see it.
+func isHidden(a *bot.Approval) bool {
+	info, err := readGrant(a)
+	return err == nil && info.Hidden
+}
+
+// deciders lists the people who may decide about a question of caller, each once.
+func deciders(r Rights, caller string) []string {
+	list := slices.Clone(r.Approvers)
+	if r.Everybody() {
+		list = append(list, caller)
+	}
+	slices.Sort(list)
+	return slices.DeleteFunc(slices.Compact(list), func(id string) bool { return id == "" })
+}
+
+// lastRows is how many of the newest messages to somebody are looked at for one that has arrived.
+const lastRows = 20
+
+// started reports whether somebody has ever begun a private chat, which a bot cannot: there is a conversation, or
+// something was sent to them.
+func (b *Broker) started(ctx context.Context, place bot.Place) (bool, error) {
+	lanes, err := b.deps.Store.InChat(ctx, place.ChatKey(), 1)
+	if err != nil || len(lanes) > 0 {
+		return len(lanes) > 0, err
+	}
+	rows, err := b.deps.Store.Rows(ctx, place.SessionKey(""), lastRows)
+	return slices.ContainsFunc(rows, func(r bot.Row) bool { return r.State == bot.Sent }), err
+}
+
+// hide adds a hidden question to a change: to the private chats of those who may decide and have written there before,
+// and to the group that it waits for them.
+func (b *Broker) hide(
+	ctx context.Context, a *bot.Approval, info *body, rights Rights, base bot.Row, change *bot.Change,
+) error {
+	var copies []bot.Row
+	info.Hidden = true
+	for _, caller := range deciders(rights, a.Caller) {
+		started, err := b.started(ctx, privateChat(a.Place, caller))
+		if err != nil {
+			return fmt.Errorf("look who can be asked in private: %w", err)
+		}
+		if !started {
+			continue
+		}
+		rows, err := b.copyRows(ctx, a, caller)
+		if err != nil {
+			return err
+		}
+		copies, info.Copies = append(copies, rows...), append(info.Copies, caller)
+	}
+	var err error
+	if a.Body, err = json.Marshal(info); err != nil {
+		return fmt.Errorf("question: %w", err)
+	}
+	base.Content, base.Key = b.waitingCard(a, info), askKey+a.ID
+	change.Ask = append(change.Ask, *a)
+	change.Cards = append(change.Cards, bot.Card{Approval: a.ID, Send: len(change.Send)})
+	change.Send = append(append(change.Send, base), copies...)
+	return nil
+}
+
+// waitingCard is what the group reads of a hidden question.
+func (b *Broker) waitingCard(a *bot.Approval, info *body) bot.Content {
+	w := b.deps.Words.At(a.Place)
+	if len(info.Copies) == 0 {
+		return bot.Content{Text: w.HiddenNobody(info.Language, a.Expires)}
+	}
+	return bot.Content{Text: w.HiddenWaiting(info.Language, a.Expires, a.Short)}
+}
+
+// copyRows returns the card of a hidden question for one person, with the file before it if there is one.
+func (b *Broker) copyRows(ctx context.Context, a *bot.Approval, caller string) ([]bot.Row, error) {
+	card, file, err := b.questionCard(a)
+	if err != nil {
+		return nil, err
+	}
+	to := privateChat(a.Place, caller)
+	row := bot.Row{
+		Session: to.SessionKey(""), Place: to, Purpose: bot.Question, Key: askKey + a.ID + copyKey + to.Chat,
+		Content: b.fromGroup(a, card),
+	}
+	if file == nil {
+		return []bot.Row{row}, nil
+	}
+	first := row
+	first.Key += fileKey
+	first.Content = bot.Content{Text: file.Name, File: b.keepFile(ctx, row.Session, file)}
+	return []bot.Row{first, row}, nil
+}
+
+// fromGroup puts above a card where the question comes from.
+func (b *Broker) fromGroup(a *bot.Approval, card bot.Content) bot.Content {
+	info, err := readGrant(a)
+	if err != nil {
+		return card
+	}
+	head := b.deps.Words.HiddenOrigin(info.Language) + "\n"
+	card.Text = head + card.Text
+	card.Entities = slices.Clone(card.Entities)
+	for i := range card.Entities {
+		card.Entities[i].Offset += render.Length(head)
+	}
+	return card
+}
+
+// copyOf returns the row of the card that a person has of a hidden question; ok is false if they have none.
+func (b *Broker) copyOf(ctx context.Context, a *bot.Approval, caller string) (row bot.Row, ok bool, err error) {
+	key := askKey + a.ID + copyKey + privateChat(a.Place, caller).Chat
+	found := false
+	for _, key := range []string{key, key + againKey} { // the newest one counts
+		r, err := b.deps.Store.RowOf(ctx, key)
+		if errors.Is(err, bot.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return row, false, fmt.Errorf("read the card of a question: %w", err)
+		}
+		row, found = r, true
+	}
+	return row, found && row.State != bot.Dead, nil
+}
+
+// onCopy reports whether a button was pressed on the card that a person has of a hidden question.
+func (b *Broker) onCopy(ctx context.Context, a *bot.Approval, msg *bot.Message) (bool, error) {
+	if msg.Caller == "" || msg.Place.Group || msg.Place.ChatKey() != privateChat(a.Place, msg.Caller).ChatKey() {
+		return false, nil
+	}
+	row, ok, err := b.copyOf(ctx, a, msg.Caller)
+	same := msg.Message == "" || row.Message == "" || !row.Doubt.IsZero() || row.Message == msg.Message
+	return ok && same, err
+}
+
+// concerns reports whether a question can be decided by a command where a message was written. show: its card has to be
+// shown to the person first.
+func (b *Broker) concerns(ctx context.Context, a *bot.Approval, msg *bot.Message) (here, show bool, err error) {
+	group := a.Place.ChatKey() == msg.Place.ChatKey()
+	if !isHidden(a) {
+		return group, false, nil
+	}
+	rights, err := b.deps.Rights(ctx, a.Place, a.Tool)
+	if err != nil {
+		return false, false, err
+	}
+	own := !msg.Place.Group && msg.Caller != "" && msg.Place.ChatKey() == privateChat(a.Place, msg.Caller).ChatKey()
+	if !group && !(own && slices.Contains(deciders(rights, a.Caller), msg.Caller)) {
+		return false, false, nil
+	}
+	_, has, err := b.copyOf(ctx, a, msg.Caller)
+	return true, !has, err
+}
+
+// showFirst answers a command about a hidden question whose card the person does not have: in private with the card.
+func (b *Broker) showFirst(
+	ctx context.Context, a *bot.Approval, msg *bot.Message, say func(text string, refused bool) bot.Row,
+) (turn.Effect, error) {
+	if msg.Place.Group {
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.HiddenUnseen(msg.Language), true)}}}, nil
+	}
+	rows, err := b.copyRows(ctx, a, msg.Caller)
+	return turn.Effect{Change: bot.Change{Send: rows}}, err
+}
+
+// spreadEffect is spread for the effect of a press or a command.
+func (b *Broker) spreadEffect(
+	ctx context.Context, a *bot.Approval, msg *bot.Message, e turn.Effect, err error,
+) (turn.Effect, error) {
+	if err != nil {
+		return e, err
+	}
+	var after *bot.Approval
+	for _, d := range e.Change.Decide {
+		if d.ID == a.ID && d.State != bot.Open {
+			after = questionAfter(a, d)
+		}
+	}
+	return e, b.spread(ctx, a, after, msg, &e.Change)
+}
+
+// spread keeps what a Change says about a hidden question out of its group, and brings it to those who have its card: a
+// decision and a vote to all of them, what somebody only looks at to their own. after is the question once it is
+// decided; nil = it is not. msg is the press or command; nil = there is none.
+func (b *Broker) spread(ctx context.Context, a, after *bot.Approval, msg *bot.Message, change *bot.Change) error {
+	if !isHidden(a) {
+		return nil
+	}
+	var rows []bot.Row
+	for _, row := range change.Send {
+		edits := a.Row != 0 && row.EditRow == a.Row
+		switch {
+		case !edits && row.ReplyTo != bot.ReplyToRow(a.Row):
+			rows = append(rows, row)
+		case edits && (after != nil || len(change.Decide) > 0):
+			if after != nil {
+				group := row
+				group.Content = b.decidedWaiting(after)
+				rows = append(rows, group)
+			}
+			more, err := b.copyEdits(ctx, a, after, msg, row.Content)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, more...)
+		case msg != nil:
+			row.Place = msg.Place
+			if edits {
+				row.EditRow, row.Edit, row.Content = 0, msg.Message, b.fromGroup(a, row.Content)
+			} else {
+				row.ReplyTo, row.Key = msg.Message, row.Key+copyKey+msg.Person
+			}
+			rows = append(rows, row)
+		}
+	}
+	change.Send = rows
+	return nil
+}
+
+// decidedWaiting is what the group reads of a hidden question that is decided: by whom, and not what about.
+func (b *Broker) decidedWaiting(a *bot.Approval) bot.Content {
+	info, err := readGrant(a)
+	if err != nil {
+		return bot.Content{}
+	}
+	text := b.deps.Words.At(a.Place).Decided(info.Language, b.signedBy(a))
+	return bot.Content{Text: text, Entities: render.Inert(text)}
+}
+
+// copyEdits returns the rows by which all cards of a hidden question show a content, also those of people who may not
+// decide any more. What is only for the person who has decided is on their card alone.
+func (b *Broker) copyEdits(
+	ctx context.Context, a, after *bot.Approval, msg *bot.Message, content bot.Content,
+) (rows []bot.Row, err error) {
+	rights, err := b.deps.Rights(ctx, a.Place, a.Tool)
+	if err != nil {
+		return nil, err
+	}
+	info, err := readGrant(a)
+	if err != nil {
+		return nil, err
+	}
+	people := append(deciders(rights, a.Caller), info.Copies...)
+	slices.Sort(people)
+	for _, caller := range slices.Compact(people) {
+		had, ok, err := b.copyOf(ctx, a, caller)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		shown := content
+		if after != nil && (msg == nil || msg.Caller != caller) {
+			shown = b.decidedCard(after, "")
+		}
+		rows = append(rows, bot.Row{
+			Session: had.Session, Place: had.Place, Purpose: bot.Record, EditRow: had.ID, Content: b.fromGroup(a, shown),
+		})
+	}
+	return rows, nil
+}
