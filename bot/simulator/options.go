@@ -97,6 +97,7 @@ func (o Options) withDefaults() Options {
 	if o.Grace <= 0 {
 		o.Grace = defaultGrace
 	}
+	o.Fake.PrivacyOff = true // the bot is an admin of the group, and sees what is written there
 	if o.Fake.Now == nil {
 		o.Fake.Now = time.Now
 	}

@@ -381,6 +381,7 @@ func furnishPerson(t *testing.T, store PersonalStore) {
 			Speaker: "Ben",
 			Text:    "I said this.",
 			At:      start,
+			Talk:    []journal.Remark{{Caller: "telegram:" + personID, Name: "Ann " + Canary, Text: "to others " + Canary}},
 		},
 		journal.Entry{
 			Turn: "t5",

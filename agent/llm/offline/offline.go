@@ -280,11 +280,11 @@ var recordingRE = lazyExpression(`(?i)voice|audio|recording`)
 // scheduledRE matches the line above the text of a scheduled task.
 var scheduledRE = lazyExpression(`^\[scheduled task [^\n]*\]\n`)
 
-// quotation matches a replied-to message and background news in front of what the person wrote.
+// quotation matches a replied-to message, background news and the talk of a group in front of what the person wrote.
 var quotation = lazyExpression(`(?s)^(?:` +
 	`\[reply to (?:your own message|a message of "[^"\n]*")(?: in another chat(?:, "[^"\n]*")?)?\]\n|` +
 	`\[that message has [^\n]*\]\n|` +
-	`\[(?:reply to|news) [^\n]*\]\n.*?\n\[end of (?:quotation|news)\]\n)+`)
+	`\[(?:reply to|news|what people said) [^\n]*\]\n.*?\n\[end of (?:quotation|news|what they said)\]\n)+`)
 
 // spokenText returns what the person wrote, without the quotation, and without the speaker's name that precedes
 // messages in shared conversations.

@@ -26,6 +26,21 @@ var (
 	digestRE   = lazyExpression(`(?i)^(?:summari[sz]e|recap)\b(?:\s+(?:this|our|the))?(?:\s+(?:conversation|chat|talk))?[.!?]*$`)
 )
 
+// What people of a group said to each other, above a message, and a question about it.
+var (
+	talkRE = lazyExpression(`(?s)^\[what people said [^\n]*\]\n(.*?)\n\[end of what they said\]\n`)
+	saidRE = lazyExpression(`(?i)^what (?:was|did (?:we|they|people)|have (?:we|they|people)) (?:said|say|talk about)\b[^\n]{0,20}$`)
+)
+
+// repeatTalk says what people of a group said to each other before a message.
+func repeatTalk(message string) string {
+	found := talkRE().FindStringSubmatch(message)
+	if found == nil {
+		return "I know of nothing that was said here since I was last asked."
+	}
+	return "This was said here:\n\n" + found[1]
+}
+
 // smallTalk answers messages that need no tool.
 func smallTalk(text string, req *llm.Request, at int) (string, bool) {
 	if talk, ok := foreignTalk(text, req.Tools); ok {
@@ -42,6 +57,8 @@ func smallTalk(text string, req *llm.Request, at int) (string, bool) {
 		return "You wanted to be reminded: " + reminderRE().FindStringSubmatch(text)[1], true
 	case longRE().MatchString(text):
 		return longAnswer(), true
+	case saidRE().MatchString(text):
+		return repeatTalk(req.Messages[at].Text), true
 	case digestRE().MatchString(text):
 		return digestTalk(req.Messages[:at]), true
 	default:

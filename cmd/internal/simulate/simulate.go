@@ -115,6 +115,7 @@ func simulated(opts app.Options, apiURL, token string) []string {
 		"ZEPH_TELEGRAM_ALLOWED_USERS=" + joinIDs(simulator.AllowedUsers()),
 		"ZEPH_TELEGRAM_ADMINS=" + joinIDs(simulator.Admins()),
 		"ZEPH_TELEGRAM_ALLOWED_CHATS=" + joinIDs(simulator.AllowedChats()),
+		"ZEPH_GROUPS_CONTEXT=true",
 		"ZEPH_METRICS_LISTEN=",
 		"ZEPH_TRIGGERS_LISTEN=127.0.0.1:0", // /hooks says where hooks are called
 		"ZEPH_DATABASE_URL=",
