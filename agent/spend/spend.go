@@ -184,9 +184,9 @@ func NewTranscriber(listener Listener, cost Cost, observe func(usd float64)) *Tr
 	return &Transcriber{listener: listener, cost: cost, observe: observe}
 }
 
-// Speaker is a provider that speaks. It returns what that cost, also with an error.
+// Speaker is a provider that speaks, with a voice or, if it is "", the configured one. It returns what that cost, also with an error.
 type Speaker interface {
-	Speak(ctx context.Context, text string) (sound llm.Sound, usd float64, err error)
+	Speak(ctx context.Context, text, voice string) (sound llm.Sound, usd float64, err error)
 }
 
 // Voice speaks texts, which is paid for.
@@ -206,10 +206,10 @@ func (v *Voice) Price(text string) float64 {
 	return float64(utf8.RuneCountInString(text)) / 1e6 * v.cost.USD
 }
 
-// Speak has a text spoken. A call of which nobody knows how it has ended has cost what was set aside.
-func (v *Voice) Speak(ctx context.Context, text string) (llm.Sound, float64, error) {
+// Speak has a text spoken with a voice, "" = the configured one. A call of which nobody knows how it has ended has cost what was set aside.
+func (v *Voice) Speak(ctx context.Context, text, voice string) (llm.Sound, float64, error) {
 	if v.cost.isFree() {
-		sound, _, err := v.speaker.Speak(ctx, text)
+		sound, _, err := v.speaker.Speak(ctx, text, voice)
 		return sound, 0, err //nolint:wrapcheck // the provider's own error
 	}
 	most := v.Price(text)
@@ -217,7 +217,7 @@ func (v *Voice) Speak(ctx context.Context, text string) (llm.Sound, float64, err
 	if err != nil {
 		return llm.Sound{}, 0, err
 	}
-	sound, usd, err := v.speaker.Speak(ctx, text)
+	sound, usd, err := v.speaker.Speak(ctx, text, voice)
 	if llm.MayHaveCost(err) {
 		usd = most
 	}

@@ -53,7 +53,7 @@ type Store interface {
 
 // Voice speaks a text. The payer is that of the context (spend.Voice).
 type Voice interface {
-	Speak(ctx context.Context, text string) (sound llm.Sound, usd float64, err error)
+	Speak(ctx context.Context, text, voice string) (sound llm.Sound, usd float64, err error)
 }
 
 // Retry repeats what has failed for a moment (route.Retry).
@@ -67,7 +67,9 @@ type Deps struct {
 	Keeper facts.Keeper
 	Blobs  blob.Store // keeps recordings until they are sent
 	Voice  Voice
-	Retry  Retry
+	// VoiceOf returns the voice of a conversation; "" = the configured one. nil = that is everybody's.
+	VoiceOf func(session bot.SessionKey) string
+	Retry   Retry
 	// Open opens what pays for a message (bot/quota).
 	Open func(msg *bot.Message, id string) turn.Budget
 	// Wanted returns which answers to a person are spoken in a place (bot/preference).
@@ -392,8 +394,12 @@ func (h *Handler) speak(ctx context.Context, j *job) (bot.Content, error) {
 	defer cancel()
 	var sound llm.Sound
 	var unsure error
+	voice := ""
+	if h.deps.VoiceOf != nil {
+		voice = h.deps.VoiceOf(j.Session)
+	}
 	err := h.deps.Retry.Do(bounded, "speak", func(ctx context.Context) (err error) {
-		sound, _, err = h.deps.Voice.Speak(ctx, j.Text)
+		sound, _, err = h.deps.Voice.Speak(ctx, j.Text, voice)
 		if llm.MayHaveCost(err) { // it is paid for already
 			unsure, err = err, nil
 		}

@@ -3,6 +3,7 @@ package speech_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -41,11 +42,12 @@ type voice struct {
 
 	mu    sync.Mutex
 	texts []string
+	named string
 }
 
-func (v *voice) Speak(ctx context.Context, text string) (llm.Sound, float64, error) {
+func (v *voice) Speak(ctx context.Context, text, named string) (llm.Sound, float64, error) {
 	v.mu.Lock()
-	v.texts = append(v.texts, text)
+	v.texts, v.named = append(v.texts, text), named
 	v.mu.Unlock()
 	if v.release != nil {
 		select {
@@ -85,8 +87,9 @@ func setup(t *testing.T, store *bottest.Store, owner string) *world {
 	w := &world{store: store, voice: &voice{}, wanted: texts.SpeechSpoken, dead: map[string]bool{}}
 	w.Handler = speech.New(speech.Deps{
 		Store: store, Keeper: facts.Keeper{Store: store, Log: zerolog.Nop()}, Blobs: &blobtest.Store{}, Voice: w.voice, Retry: once{},
-		Open:   func(*bot.Message, string) turn.Budget { return budget{} },
-		Wanted: func(bot.Place, string) string { return w.wanted }, Words: texts.Words{}, Wake: func(bot.Place) {},
+		Open:    func(*bot.Message, string) turn.Budget { return budget{} },
+		VoiceOf: func(s bot.SessionKey) string { return "voice of " + s.ChatKey() },
+		Wanted:  func(bot.Place, string) string { return w.wanted }, Words: texts.Words{}, Wake: func(bot.Place) {},
 		Current: func(s bot.SessionKey) bot.SessionKey { return s }, Owner: owner,
 		Lives: func(owner string) bool { return !w.dead[owner] }, Now: time.Now, Log: zerolog.Nop(),
 	})
@@ -147,7 +150,7 @@ func TestSpeaks(t *testing.T) {
 		w.run(t)
 		w.answer(t, "Hello **you**.")
 		rows := w.rows(t)
-		if len(rows) != 1 || w.jobs(t) != 0 || len(w.voice.texts) != 1 || w.voice.texts[0] != "Hello you." {
+		if len(rows) != 1 || w.jobs(t) != 0 || len(w.voice.texts) != 1 || w.voice.texts[0] != "Hello you." || !strings.HasPrefix(w.voice.named, "voice of telegram/") {
 			t.Fatalf("%d rows, %d jobs, %q", len(rows), w.jobs(t), w.voice.texts)
 		}
 		f := rows[0].Content.File

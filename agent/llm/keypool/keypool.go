@@ -116,17 +116,17 @@ func (p *Pool[M]) Transcribe(
 
 // speaker is a provider that speaks.
 type speaker interface {
-	Speak(ctx context.Context, text string) (llm.Sound, float64, error)
+	Speak(ctx context.Context, text, voice string) (llm.Sound, float64, error)
 }
 
-// Speak has a text spoken. Each key is asked at most once.
-func (p *Pool[M]) Speak(ctx context.Context, text string) (sound llm.Sound, usd float64, err error) {
+// Speak has a text spoken with a voice, "" = the configured one. Each key is asked at most once.
+func (p *Pool[M]) Speak(ctx context.Context, text, voice string) (sound llm.Sound, usd float64, err error) {
 	err = p.tryMembers(func(m M) error {
 		own, ok := any(m).(speaker)
 		if !ok {
 			return &llm.Error{Kind: llm.Invalid, Provider: m.Name(), Err: errors.New("does not speak")}
 		}
-		one, cost, err := own.Speak(ctx, text)
+		one, cost, err := own.Speak(ctx, text, voice)
 		sound, usd = one, usd+cost
 		return err //nolint:wrapcheck // the provider's own error
 	})

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,10 +21,10 @@ const DefaultVoice = "alloy"
 // maxSound limits a recording that a server makes, in bytes: half an hour of Opus at 64 kbit/s.
 const maxSound = 16 << 20
 
-// Speak has a text spoken (POST /audio/speech of OpenAI's API). It asks for Opus, which chats play as a voice message,
+// Speak has a text spoken (POST /audio/speech of OpenAI's API), with a voice or, if it is "", the configured one. It asks for Opus, which chats play as a voice message,
 // and for MP3 where the server refuses that. usd is what it cost at the configured price, also when the sound could not
 // be used. Errors are *llm.Error or those of ctx.
-func (p *Provider) Speak(ctx context.Context, text string) (sound llm.Sound, usd float64, err error) {
+func (p *Provider) Speak(ctx context.Context, text, voice string) (sound llm.Sound, usd float64, err error) {
 	if p.o.SpeechModel == "" {
 		return llm.Sound{}, 0, &llm.Error{
 			Kind: llm.Invalid, Provider: p.o.Name, Err: errors.New("no speech_model is configured"),
@@ -33,9 +34,9 @@ func (p *Provider) Speak(ctx context.Context, text string) (sound llm.Sound, usd
 	if p.onlyMP3.Load() {
 		format = goopenai.SpeechResponseFormatMp3
 	}
-	sound, usd, refused, err := p.speakAs(ctx, format, text)
+	sound, usd, refused, err := p.speakAs(ctx, format, text, voice)
 	if refused && format == goopenai.SpeechResponseFormatOpus {
-		if sound, usd, _, err = p.speakAs(ctx, goopenai.SpeechResponseFormatMp3, text); err == nil {
+		if sound, usd, _, err = p.speakAs(ctx, goopenai.SpeechResponseFormatMp3, text, voice); err == nil {
 			p.onlyMP3.Store(true)
 		}
 	}
@@ -44,13 +45,13 @@ func (p *Provider) Speak(ctx context.Context, text string) (sound llm.Sound, usd
 
 // speakAs asks for a sound in a format. refused: the server does not make this format.
 func (p *Provider) speakAs(
-	ctx context.Context, format goopenai.SpeechResponseFormat, text string,
+	ctx context.Context, format goopenai.SpeechResponseFormat, text, voice string,
 ) (sound llm.Sound, usd float64, refused bool, err error) {
 	x := p.newExchange()
 	x.limit = maxSound
 	err = p.runWatched(ctx, x, func(ctx context.Context) error {
 		answer, err := p.newSDK(x).CreateSpeech(ctx, goopenai.CreateSpeechRequest{
-			Model: goopenai.SpeechModel(p.o.SpeechModel), Input: text, Voice: goopenai.SpeechVoice(p.o.SpeechVoice),
+			Model: goopenai.SpeechModel(p.o.SpeechModel), Input: text, Voice: goopenai.SpeechVoice(cmp.Or(voice, p.o.SpeechVoice)),
 			ResponseFormat: format,
 		})
 		if err != nil {

@@ -36,18 +36,18 @@ func TestSpeak(t *testing.T) {
 	t.Cleanup(s.Close)
 	p := speaker(t, s.URL(), s.Key(), nil)
 	text := strings.Repeat("ä", 1000)
-	sound, usd, err := p.Speak(t.Context(), text)
+	sound, usd, err := p.Speak(t.Context(), text, "")
 	if err != nil || sound.Type != llm.OggOpus || usd != 0.015 || sound.Length != 65*time.Second {
 		t.Errorf("%s of %s, %v USD, %v", sound.Type, sound.Length, usd, err)
 	}
-	if _, usd, err := p.Speak(t.Context(), strings.Repeat("x", 4097)); llm.KindOf(err) == llm.Unavailable || err == nil || usd != 0 {
+	if _, usd, err := p.Speak(t.Context(), strings.Repeat("x", 4097), ""); llm.KindOf(err) == llm.Unavailable || err == nil || usd != 0 {
 		t.Errorf("too long: %v USD, %v", usd, err)
 	}
 	for kind, want := range map[string]llm.Kind{"key": llm.Unauthorized, "credit": llm.NoCredit, "overload": llm.Unavailable} {
 		if err := s.Fail(kind); err != nil {
 			t.Fatal(err)
 		}
-		if _, usd, err := p.Speak(t.Context(), "a"); llm.KindOf(err) != want || usd != 0 {
+		if _, usd, err := p.Speak(t.Context(), "a", ""); llm.KindOf(err) != want || usd != 0 {
 			t.Errorf("%s: %v USD, %v", kind, usd, err)
 		}
 	}
@@ -70,7 +70,7 @@ func TestSpeakMP3(t *testing.T) {
 	t.Cleanup(s.Close)
 	p := speaker(t, s.URL+"/v1", "k", s.Client())
 	for range 2 {
-		sound, usd, err := p.Speak(t.Context(), strings.Repeat("a", 1000))
+		sound, usd, err := p.Speak(t.Context(), strings.Repeat("a", 1000), "")
 		if err != nil || sound.Type != llm.MP3 || sound.Length != 0 || usd != 0.015 {
 			t.Errorf("%+v, %v USD, %v", sound, usd, err)
 		}
@@ -103,7 +103,7 @@ func TestSpeakFails(t *testing.T) {
 				_, _ = io.WriteString(w, row.body)
 			}))
 			t.Cleanup(s.Close)
-			sound, usd, err := speaker(t, s.URL+"/v1", string(key), s.Client()).Speak(t.Context(), "a")
+			sound, usd, err := speaker(t, s.URL+"/v1", string(key), s.Client()).Speak(t.Context(), "a", "")
 			if sound.Data != nil || llm.KindOf(err) != row.want || (usd > 0) != row.costs {
 				t.Errorf("%v USD, %v; want %s", usd, err, row.want)
 			}
@@ -114,14 +114,14 @@ func TestSpeakFails(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := speaker(t, "http://127.0.0.1:1/v1", "k", nil).Speak(ctx, "a"); !errors.Is(err, context.Canceled) {
+	if _, _, err := speaker(t, "http://127.0.0.1:1/v1", "k", nil).Speak(ctx, "a", ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	p, err := openai.New(openai.Options{Name: "main", Model: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := p.Speak(t.Context(), "a"); llm.KindOf(err) != llm.Invalid {
+	if _, _, err := p.Speak(t.Context(), "a", ""); llm.KindOf(err) != llm.Invalid {
 		t.Errorf("no model: %v", err)
 	}
 }

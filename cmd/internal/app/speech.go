@@ -27,6 +27,10 @@ func (s *service) newSpeech() (*speech.Handler, error) {
 	}
 	return speech.New(speech.Deps{
 		Store: c.stores.Bot, Keeper: c.keeper(), Blobs: c.stores.Blobs, Voice: voice, Retry: retry,
+		VoiceOf: func(session bot.SessionKey) string {
+			persona, _ := c.personas.Of(session)
+			return persona.Voice
+		},
 		Open:   func(msg *bot.Message, id string) turn.Budget { return s.meter.Open(msg, id) },
 		Wanted: c.own.Speech, Words: c.words(), Wake: func(place bot.Place) { s.outbox.Wake(place) },
 		Current: c.moves.Current, Owner: c.owner, Lives: c.living.Lives, Now: c.now, Log: log,
