@@ -14,7 +14,7 @@ import (
 // TestRecipes runs the recipes of docs/hooks.md: what they stand for is accepted.
 func TestRecipes(t *testing.T) {
 	t.Parallel()
-	for _, program := range []string{"sh", "curl", "openssl", "sed"} {
+	for _, program := range []string{"sh", "curl", "openssl"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip("the recipes need " + program)
 		}
@@ -25,6 +25,10 @@ func TestRecipes(t *testing.T) {
 	}
 	home := t.TempDir()
 	if err := os.WriteFile(filepath.Join(home, ".curlrc"), []byte("silent\nnoproxy = *\nwrite-out = \"%{http_code}\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const body = `{"action":"closed","pull_request":{"title":"Fix the leak","merged":true}}`
+	if err := os.WriteFile(filepath.Join(home, "body.json"), []byte(body), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	blocks := strings.Split(string(page), "```sh\n")[1:]
@@ -39,6 +43,7 @@ func TestRecipes(t *testing.T) {
 		w := open(t, 1, hook.Options{Config: append(config, merged)})
 		server := httptest.NewServer(w.hooks[0])
 		cmd := exec.CommandContext(t.Context(), "sh", "-eu", "-c", script)
+		cmd.Dir = home
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "BOT=" + server.URL, "SECRET=" + secret}
 		out, err := cmd.CombinedOutput()
 		server.Close()
