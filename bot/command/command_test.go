@@ -84,7 +84,7 @@ type desk struct {
 // welcome knows the code of an admin.
 func welcome(_ context.Context, call *turn.Call) (turn.Effect, bool, error) {
 	if call.Admin && call.Message.Args == "ABCDEFGH23456777" {
-		return call.ReplyText("You are now an admin"), true, nil
+		return call.ReplyText("You are an admin"), true, nil
 	}
 	return turn.Effect{}, false, nil
 }

@@ -8,7 +8,7 @@ import (
 // TestStart: a link shows what it may show, and nothing else that it brings does anything.
 func TestStart(t *testing.T) {
 	t.Parallel()
-	const unknown, admin = "I do not know that link or code; it may have been used already.", "You are now an admin"
+	const unknown, admin = "I do not know that link or code; it may have been used already.", "You are an admin"
 	const code = "ABCDEFGH23456777"
 	for name, row := range map[string]struct {
 		args  string

@@ -6,6 +6,11 @@ import "github.com/zephbot/zephbot/bot"
 func Buckets() []bot.BucketRule {
 	return []bot.BucketRule{
 		{
+			Bucket: profileBucket,
+			About:  "which texts of the bot's profile are ours",
+			Found:  "no person",
+		},
+		{
 			Bucket: menuBucket,
 			About:  "private chats with a menu of their own: those of admins",
 			Found:  "key `BOT/CHAT`, where the chat is the person's id",

@@ -27,6 +27,7 @@ type book struct {
 	Memory    memoryBook
 	Models    modelBook
 	People    peopleBook
+	Profile   profileBook
 	Refusals  whyBook
 	Quota     quotaBook
 	Status    statusBook

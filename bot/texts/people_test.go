@@ -24,7 +24,7 @@ func people(l string) map[string][]string {
 		"InvitationUsed": {w.InvitationUsed(l, "Ann", "", 1), w.InvitationUsed(l, "Ann", "Team", 0)}, "InvitationGone": {w.InvitationGone(l)}, "InvitationGoneGroup": {w.InvitationGoneGroup(l)},
 		"InvitationUnneeded": {w.InvitationUnneeded(l)}, "InvitationForGroup": {w.InvitationForGroup(l)}, "InvitedGroup": {w.InvitedGroup(l)},
 		"NamePinned": {w.NamePinned(l, "ann", "Ann", "4711")},
-		"CodeWrong":  {w.CodeWrong(l, 1), w.CodeWrong(l, 4)}, "CodeTooOften": {w.CodeTooOften(l)}, "StartAdmin": {w.StartAdmin(l)}, "InvitationUsedUp": {w.InvitationUsedUp(l)}, "ByNameHere": {w.ByNameHere(l)},
+		"CodeWrong":  {w.CodeWrong(l, 1), w.CodeWrong(l, 4)}, "CodeTooOften": {w.CodeTooOften(l)}, "StartAdmin": {w.StartAdmin(l)}, "ProfileDescription": {w.ProfileDescription(l)}, "ProfileShort": {w.ProfileShort(l)}, "InvitationUsedUp": {w.InvitationUsedUp(l)}, "ByNameHere": {w.ByNameHere(l)},
 		"People": {
 			w.People(l, texts.People{From: 1}),
 			w.People(l, texts.People{Configured: []texts.Person{{ID: "*"}, {ID: "*", Group: true}, {ID: "7", Role: "approver"}}, Page: []texts.Person{ann, group, first}, From: 1, All: 9, Note: "X"}),

@@ -32,6 +32,23 @@ func (c *Core) menus(client *telegram.Client, s *service, guard *access.Guard) *
 	}})
 }
 
+// profiles sets what the bot's profile says, in every language there are texts for.
+func (c *Core) profiles(client *telegram.Client) *telegram.Profiles {
+	words := texts.Words{}
+	var list []telegram.Profile
+	for i, language := range words.Languages() {
+		p := telegram.Profile{
+			Language: language, Description: words.ProfileDescription(language), Short: words.ProfileShort(language),
+		}
+		if i == 0 {
+			p.Language = ""
+		}
+		list = append(list, p)
+	}
+	log := c.log.With().Str("component", "profile").Logger()
+	return telegram.NewProfiles(client, c.stores.Bot, log, c.now, list)
+}
+
 // decides reports whether the sender of a message may decide questions.
 func (ch *channel) decides(ctx context.Context, msg *bot.Message) (bool, error) {
 	rights, err := ch.rights(ctx, msg.Place, msg.Caller)

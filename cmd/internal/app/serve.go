@@ -116,7 +116,9 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	}
 	s.gauges()
 	serving.Store(s)
-	return s.run(ctx, func(ctx context.Context) error { return s.takeIn(ctx, in, c.menus(client, s, guard)) })
+	return s.run(ctx, func(ctx context.Context) error {
+		return s.takeIn(ctx, in, c.menus(client, s, guard), c.profiles(client))
+	})
 }
 
 // tellRestored says, at the first start after a restore, what that means for people.
@@ -177,8 +179,8 @@ func (c *Core) telegramService(client *telegram.Client, guard *access.Guard, me 
 	})
 }
 
-// takeIn accepts updates until ctx ends, and keeps the command menus meanwhile.
-func (s *service) takeIn(ctx context.Context, in intake, menus *telegram.Menus) error {
+// takeIn accepts updates until ctx ends, and keeps the command menus and the bot's profile meanwhile.
+func (s *service) takeIn(ctx context.Context, in intake, menus *telegram.Menus, profiles *telegram.Profiles) error {
 	menuCtx, endMenus := context.WithCancel(ctx)
 	defer endMenus()
 	var keeping sync.WaitGroup // menus are nice to have and must not hold up the first poll
@@ -186,6 +188,9 @@ func (s *service) takeIn(ctx context.Context, in intake, menus *telegram.Menus) 
 		memory := footprint.NewKeeper()
 		keeping.Go(func() { memory.Run(menuCtx) })
 		menus.Run(menuCtx)
+	})
+	keeping.Go(func() {
+		profiles.Run(menuCtx)
 	})
 	err := in.run(ctx, accepting(s.dispatcher))
 	s.log.Info().Msg("stopping")

@@ -205,9 +205,14 @@ func TestSetup(t *testing.T) {
 	d.says(`\[y/N\]: `, "")
 	d.sees(`Written: .*/zephbot\.toml \(only this account can read it\)\.\nThe bot starts; Ctrl-C ends it\. Later: zephbot serve\.`)
 	d.sees("Next: write to the bot. In a group: add it there")
-	d.hears("You are now an admin") // the messages that setup has read, answered by the service with one greeting
+	d.hears("You are an admin") // the messages that setup has read, answered by the service with one greeting
 	c.tg.Say(1001, 1001, telegramtest.Message{Text: "good morning"})
 	d.hears("Good morning, Ann.")
+	within, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := c.tg.WaitFor(within, func() bool { return c.tg.About("short_description", "de") != "" }); err != nil {
+		t.Errorf("the profile of the bot is empty: %v", err)
+	}
 	greetings := 0
 	for _, call := range c.tg.Calls() {
 		if strings.Contains(call.Params["text"], "Hello Ann") {
@@ -294,7 +299,7 @@ func TestSetupLink(t *testing.T) {
 		t.Errorf("the code itself is stored: %s, %v", raw, err)
 	}
 	c.tg.Say(1001, 1001, telegramtest.Message{Text: "/start " + strings.ToLower(code)})
-	d.hears("You are now an admin")
+	d.hears("You are an admin")
 	d.stop()
 	if code := d.ends(); code != cli.Fine {
 		t.Errorf("exit %d: %s", code, d.err.String())
