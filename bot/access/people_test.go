@@ -782,3 +782,34 @@ func TestUnreadable(t *testing.T) {
 		t.Errorf("a role of another version: %+v, %v", v, err)
 	}
 }
+
+// TestGroupAsksMeanwhile: a group that asks in the moment in which somebody becomes the first admin is not told that there
+// is none, and the admin gets its card.
+func TestGroupAsksMeanwhile(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, access.Options{})
+	code, err := h.guard.Offer(t.Context(), "p1", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := h.message("9", "@zephbot hello", "-100")
+	before, err := h.guard.Admit(t.Context(), ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "before", before.Reply, "I am not set up for this group. Its id is -100")
+	if v, err := h.guard.Admit(t.Context(), h.message("7", "/start "+code, "")); err != nil || !v.Admin {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	if _, err := h.store.Apply(t.Context(), &before.Change); !errors.Is(err, bot.ErrConflict) {
+		t.Fatalf("the group is told that there is no admin: %v", err)
+	}
+	after, err := h.guard.Admit(t.Context(), ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "after", after.Reply, "I am not set up for this group yet. I have asked P7")
+	if !slices.ContainsFunc(after.Change.Send, func(r bot.Row) bool { return r.Place.Chat == "7" && len(r.Content.Buttons) > 0 }) {
+		t.Errorf("no card: %+v", after.Change.Send)
+	}
+}
