@@ -30,6 +30,14 @@ var apart = map[string]struct{ line, reason string }{
 		"the press follows the restart at once; of two processes, the first that has the new rule withdraws the " +
 			"question before the second has it",
 	},
+	"group_context": {
+		"ben@team: shall we meet at four?",
+		"the message follows at once; a process that did not switch it on keeps nothing for a second (replicas_group_context)",
+	},
+	"group_context_topic": {
+		"ben@forum/7: das Kennwort ist Pflaume",
+		"the message follows at once; a process that did not switch it on keeps nothing for a second",
+	},
 	"memory": {
 		"ben: which editor do I use?",
 		"the message follows at once; a process in which nothing was remembered for a person knows a second later that something is",

@@ -193,6 +193,9 @@ func TestDoctorIll(t *testing.T) {
 		"webhook that is not registered": {
 			telegram: "webhook_url = \"https://bot.example.com/path\"\nwebhook_listen = \"127.0.0.1:0\"", check: "updates", want: []string{"warn the webhook is not registered yet → start the service"},
 		},
+		"talk of groups": {
+			telegram: "[groups]\ncontext = true", check: "telegram groups", want: []string{"warn the talk of groups may be kept (groups.context), but privacy mode is on", "/setprivacy"},
+		},
 		"privacy mode": {
 			telegram: "allowed_chats = [-100]\n[telegram.groups]\ntrigger = \"all\"", check: "telegram groups", want: []string{"warn ", "privacy mode is on", "/setprivacy"},
 		},
