@@ -35,7 +35,7 @@ func private(person string) bot.Place {
 	return place
 }
 
-// deliver marks rows as sent, each with its number as the message.
+// deliver marks rows as sent.
 func (w *world) deliver(rows ...int64) {
 	w.t.Helper()
 	for _, id := range rows {
