@@ -92,7 +92,7 @@ func (c *call) builtinAllow() bool {
 	if isMCP(c.tool) {
 		return c.req.TrustedServer && c.req.ReadOnly
 	}
-	return c.act.Free()
+	return c.act.Free() && !c.req.Costly
 }
 
 // contained reports whether a call uses only what the session has already seen: it reads files again, or the session's

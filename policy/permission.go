@@ -338,13 +338,11 @@ func (c *call) builtin() answer {
 		}
 	}
 	return strictest(c.inputs, func(input string) answer {
-		return c.granted(answer{
-			effect: Ask,
-			rule:   "built-in: " + c.tool + " asks",
-			code:   reason.NoRuleOn,
-			use:    c.tool,
-			about:  &input,
-		}, input)
+		asks := answer{effect: Ask, rule: "built-in: " + c.tool + " asks", code: reason.CostsMore}
+		if !c.req.Costly {
+			asks.code, asks.use, asks.about = reason.NoRuleOn, c.tool, &input
+		}
+		return c.granted(asks, input)
 	})
 }
 

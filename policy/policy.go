@@ -116,6 +116,8 @@ type Request struct {
 	Foreign string
 	// Addresses are the web addresses that the call may open, or that it tells an MCP server.
 	Addresses []Address
+	// Costly: the call may cost more than is spent without a question.
+	Costly bool
 	// Reads: the MCP server of the tool states that it only reads, trusted or not.
 	Reads bool
 	// Touched are the canonical paths on which this session has worked. They may be read again in spite of Suspicious.

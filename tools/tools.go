@@ -208,7 +208,9 @@ type Subject struct {
 	// Form is what the call asks the person whose turn it is; nil = nothing. It runs once they have answered, or will
 	// not any more (Call.Reply).
 	Form *Form
-	Own  bool // the text that the call keeps consists of the person's own words (Call.Said)
+	// Costly: the call may cost more than is spent without a question.
+	Costly bool
+	Own    bool // the text that the call keeps consists of the person's own words (Call.Said)
 	// Dir is the working directory of the call, set by the gate; "" = not known.
 	Dir string
 	// Scripts are the files whose content determines what the call does, as they were at the time of the decision; set

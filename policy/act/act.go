@@ -33,6 +33,8 @@ const (
 	// asks the person whose turn it is, and does nothing else: what they answer is its result
 	Asks
 	Plans // shows the people of the chat the steps that are planned, and does nothing else
+	// has the provider of a model make something of the words of the call, which costs money, and adds it to the files
+	Makes
 )
 
 // OnlyReads reports whether the autonomy level readonly allows the act: it reads files or web pages (seed 003), asks
@@ -52,13 +54,16 @@ func (a Act) ReadsFiles() bool {
 }
 
 // Free reports whether a call needs no approval if no rule mentions its tool.
-func (a Act) Free() bool { return a.Quiet() || a == ReadsWeb || a == Keeps || a == Remembers }
+func (a Act) Free() bool {
+	return a.Quiet() || a == ReadsWeb || a == Keeps || a == Remembers || a == Makes
+}
 
 // Brings reports whether a call may bring text into the conversation that nobody in it has written: everything but
 // work on the session's own data, and changes of files, whose results are our own words.
 func (a Act) Brings() bool {
 	switch a {
-	case Recalls, Asks, Plans, Keeps, Remembers, WritesFile, MakesDirectory, RemovesPath, MovesPath, CopiesPath:
+	case Recalls, Asks, Plans, Keeps, Remembers, WritesFile, MakesDirectory, RemovesPath, MovesPath, CopiesPath,
+		Makes:
 		return false
 	}
 	return true

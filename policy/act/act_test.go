@@ -17,6 +17,7 @@ func TestActs(t *testing.T) {
 		act.ShowsFile: {true, true, true, true, false},
 		act.ReadsWeb:  {onlyReads: true, free: true}, act.Recalls: {quiet: true, free: true, own: true}, act.Keeps: {free: true, own: true}, act.Remembers: {free: true, own: true}, act.Delegates: {quiet: true, free: true},
 		act.Asks:  {onlyReads: true, quiet: true, free: true, own: true},
+		act.Makes: {free: true, own: true},
 		act.Plans: {onlyReads: true, quiet: true, free: true, own: true},
 	} {
 		if got := (kind{a.OnlyReads(), a.Quiet(), a.ReadsFiles(), a.Free(), !a.Brings()}); got != want {

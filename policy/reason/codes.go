@@ -39,6 +39,7 @@ const (
 	NoRule             Code = "no_rule"
 	NoRuleThis         Code = "no_rule_this"
 	NoRuleOn           Code = "no_rule_on"
+	CostsMore          Code = "costs_more"
 	NoApprovalNeeded   Code = "no_approval_needed"
 	MayUseDenied       Code = "may_use_denied"
 	ReadAsks           Code = "read_asks"
@@ -131,6 +132,9 @@ const (
 	SubAgent            Code = "sub_agent"
 	AgentBudget         Code = "agent_budget"
 	AgentMoney          Code = "agent_money"
+	CostsUpTo           Code = "costs_up_to"
+	CostUnknown         Code = "cost_unknown"
+	ChangesPicture      Code = "changes_picture"
 	InTerminal          Code = "in_terminal"
 	InWorkspace         Code = "in_workspace"
 	InAllowedPath       Code = "in_allowed_path"
@@ -352,6 +356,7 @@ func english() map[Code]string {
 		NoRule:           "No rule allows %s.",
 		NoRuleThis:       "No rule allows this.",
 		NoRuleOn:         "No rule allows {of} on %s.",
+		CostsMore:        "This may cost more than is spent here without a question.",
 		NoApprovalNeeded: "This tool needs no approval.",
 		MayUseDenied:     "It may {of} %s, which a rule denies.",
 		ReadAsks:         "To read %s needs a person's approval.",
@@ -446,6 +451,9 @@ func english() map[Code]string {
 		SubAgent:            "a sub-agent",
 		AgentBudget:         "%s steps, %s tool calls, %s tokens",
 		AgentMoney:          "at most %s USD",
+		CostsUpTo:           "costs up to %s USD",
+		CostUnknown:         "nobody knows what it costs",
+		ChangesPicture:      "changes a picture of this conversation",
 		InTerminal:          "in the editor's terminal, outside the sandbox",
 		InWorkspace:         "in the workspace",
 		InAllowedPath:       "in the allowed path %s",

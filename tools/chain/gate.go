@@ -267,7 +267,7 @@ func (g *gate) policyRequest(ctx context.Context, call *tools.Call) (policy.Requ
 	r.Caller, r.Chat = call.Origin.Caller, call.Origin.Chat
 	r.Tool, r.Args = call.Def.Name, args
 	r.Inputs, r.Paths, r.Files = call.Subject.Inputs, call.Subject.Paths, call.Subject.Files
-	r.ReadOnly = call.Def.ReadOnly
+	r.ReadOnly, r.Costly = call.Def.ReadOnly, call.Subject.Costly
 	// not the statement that the rules have for the name: this is the tool that runs
 	if r.Says = call.Def.Says; r.Says == nil || call.Def.Server != "" {
 		r.Says = &act.Statement{}

@@ -44,6 +44,7 @@ type Rate struct {
 	Output  *Steps // written, thinking included
 	Minute  *Steps // of a recording that is written down
 	Spoken  *Steps // a million characters of a text that is spoken
+	Picture *Steps // a picture that is made, by its pixels
 	Request float64
 
 	from         time.Time     // zero = always
@@ -153,7 +154,7 @@ func (t *Tariff) Highest() (input, cached, output float64) {
 // Free reports whether nothing has a price.
 func (t *Tariff) Free() bool {
 	return !slices.ContainsFunc(t.rates, func(r Rate) bool {
-		for _, s := range []*Steps{r.Input, r.Cached, r.Written, r.Output, r.Minute, r.Spoken} {
+		for _, s := range []*Steps{r.Input, r.Cached, r.Written, r.Output, r.Minute, r.Spoken, r.Picture} {
 			if s.orElse(nil, math.MaxInt) > 0 || s.orElse(nil, 0) > 0 {
 				return true
 			}
@@ -210,6 +211,18 @@ func SpeechPrice(base, model string, now time.Time) (usd float64, ok bool) {
 	}
 	return rate.Spoken.For(0), true
 }
+
+// PicturePrice returns the price of a picture by its pixels at a moment, as Of does.
+func PicturePrice(base, model string, now time.Time) (each *Steps, ok bool) {
+	t, ok := findRow(base, model, func(r *row) bool {
+		return r.hasRate(func(p *ratesJSON) bool { return p.Image != nil })
+	}).readTariff()
+	rate := t.At(now)
+	return rate.Picture, ok && rate.Picture != nil
+}
+
+// FlatPrice is a price that is the same whatever the size.
+func FlatPrice(usd float64) *Steps { return flatSteps(usd) }
 
 // EmbeddingPrice returns the price of a million tokens of texts that are embedded at a moment, as Of does.
 func EmbeddingPrice(base, model string, now time.Time) (usd float64, ok bool) {

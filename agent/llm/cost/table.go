@@ -48,6 +48,7 @@ type ratesJSON struct {
 	AudioHour *Steps `json:"audio_hour"`
 	Thousand  *Steps `json:"thousand"` // requests
 	Chars     *Steps `json:"chars"`    // a million characters that are spoken
+	Image     *Steps `json:"image"`    // a picture; the sizes are pixels
 }
 
 // UnmarshalJSON implements json.Unmarshaler: a number, or a list of the first price and pairs of a size and a price.
@@ -75,7 +76,7 @@ func (s *Steps) UnmarshalJSON(raw []byte) error {
 
 // readRate returns the prices of a line.
 func (p *ratesJSON) readRate() (Rate, error) {
-	r := Rate{Input: p.In, Cached: p.Read, Written: p.Write, Output: p.Out, Minute: p.Minute, Spoken: p.Chars}
+	r := Rate{Input: p.In, Cached: p.Read, Written: p.Write, Output: p.Out, Minute: p.Minute, Spoken: p.Chars, Picture: p.Image}
 	if p.AudioHour != nil {
 		r.Minute = &Steps{base: p.AudioHour.base / 60}
 	}

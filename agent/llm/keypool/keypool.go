@@ -133,6 +133,34 @@ func (p *Pool[M]) Speak(ctx context.Context, text, voice string) (sound llm.Soun
 	return sound, usd, err
 }
 
+// artist is a provider that makes pictures.
+type artist interface {
+	Draw(ctx context.Context, req *llm.PictureRequest) (llm.Picture, float64, error)
+	PictureUSD(req *llm.PictureRequest) float64
+}
+
+// PictureUSD is the most that a picture costs, whichever key pays.
+func (p *Pool[M]) PictureUSD(req *llm.PictureRequest) float64 {
+	if own, ok := any(p.members[0]).(artist); ok {
+		return own.PictureUSD(req)
+	}
+	return 0
+}
+
+// Draw makes a picture. Each key is asked at most once.
+func (p *Pool[M]) Draw(ctx context.Context, req *llm.PictureRequest) (picture llm.Picture, usd float64, err error) {
+	err = p.tryMembers(func(m M) error {
+		own, ok := any(m).(artist)
+		if !ok {
+			return &llm.Error{Kind: llm.Invalid, Provider: m.Name(), Err: errors.New("makes no pictures")}
+		}
+		one, cost, err := own.Draw(ctx, req)
+		picture, usd = one, usd+cost
+		return err //nolint:wrapcheck // the provider's own error
+	})
+	return picture, usd, err
+}
+
 // tryMembers calls one member after the other until the failure is not one of its key.
 func (p *Pool[M]) tryMembers(call func(M) error) error {
 	asked := make([]bool, len(p.members))

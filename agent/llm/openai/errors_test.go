@@ -232,7 +232,7 @@ func TestNewErrors(t *testing.T) {
 		want string
 	}{
 		{openai.Options{Model: "m"}, "name is empty"},
-		{openai.Options{Name: "a"}, "none of model, embedding_model, transcription_model and speech_model"},
+		{openai.Options{Name: "a"}, "none of model, embedding_model, transcription_model, speech_model and image_model"},
 		{openai.Options{Name: "a", Model: "m", BaseURL: "localhost:1"}, "base_url must look like"},
 		{openai.Options{Name: "a", Model: "m", BaseURL: "https://u:secret@h/v1"}, "base_url must look like"},
 		{openai.Options{Name: "a", Model: "m", MaxTokens: -1}, "must not be negative"},

@@ -59,7 +59,11 @@ type Options struct {
 	SpeechModel       string
 	SpeechVoice       string
 	SpeechUSDPerMChar float64
-	MaxTokens         int // default limit of an answer; 0 = the server's default
+	// ImageModel is for Draw, with the quality ImageQuality ("" = the server's own) of models that have several.
+	ImageModel   string
+	ImageQuality string
+	ImagePrice   PicturePrice
+	MaxTokens    int // default limit of an answer; 0 = the server's default
 	// Idle is how long the server may be silent, before the first piece of an answer and between any two. 0 = limited
 	// only by the caller's context.
 	Idle   time.Duration
@@ -185,9 +189,10 @@ func (o *Options) validate() error {
 	switch {
 	case o.Name == "":
 		return errors.New("openai provider: name is empty")
-	case o.Model == "" && o.EmbeddingModel == "" && o.TranscriptionModel == "" && o.SpeechModel == "":
+	case o.Model == "" && o.EmbeddingModel == "" && o.TranscriptionModel == "" && o.SpeechModel == "" &&
+		o.ImageModel == "":
 		return fmt.Errorf(
-			"provider %s: none of model, embedding_model, transcription_model and speech_model is set", o.Name,
+			"provider %s: none of model, embedding_model, transcription_model, speech_model and image_model is set", o.Name,
 		)
 	case o.MaxTokens < 0 || o.Idle < 0 || o.TranscriptionUSDPerMinute < 0 || o.SpeechUSDPerMChar < 0:
 		return fmt.Errorf("provider %s: max_tokens, idle time and prices must not be negative", o.Name)
@@ -368,15 +373,26 @@ var errSilence = errors.New("server is silent")
 
 // runWatched runs f with a context that is cancelled if the server is silent for too long, and classifies the error.
 func (p *Provider) runWatched(ctx context.Context, x *exchange, f func(context.Context) error) error {
+	return p.runFor(ctx, p.o.Idle, x, f)
+}
+
+// runUnwatched is runWatched for an answer that comes after a long silence.
+func (p *Provider) runUnwatched(ctx context.Context, x *exchange, f func(context.Context) error) error {
+	return p.runFor(ctx, 0, x, f)
+}
+
+func (p *Provider) runFor(
+	ctx context.Context, idle time.Duration, x *exchange, f func(context.Context) error,
+) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("model %s: %w", p.o.Name, err)
 	}
 	callCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if p.o.Idle > 0 {
-		timer := time.AfterFunc(p.o.Idle, func() { cancel(errSilence) })
+	if idle > 0 {
+		timer := time.AfterFunc(idle, func() { cancel(errSilence) })
 		defer timer.Stop()
-		x.listen = func() { timer.Reset(p.o.Idle) }
+		x.listen = func() { timer.Reset(idle) }
 		x.pause = func() { timer.Stop() }
 	}
 	err := f(callCtx)

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"net/textproto"
 	"regexp"
 	"slices"
 	"strconv"
@@ -144,7 +146,7 @@ func sent(t *testing.T, s *Server, wire, more string) (int, string) {
 		path, body = "/responses", `"input":[{"role":"user","content":"a"}]`
 	case "speech":
 		path, body = mediaWires[wire], `"input":"a","voice":"alloy"`
-	case "images":
+	case "images", "edits":
 		path, body = mediaWires[wire], `"prompt":"a"`
 	}
 	base, stream := s.facts.Base, `"stream":true,`
@@ -154,12 +156,47 @@ func sent(t *testing.T, s *Server, wire, more string) (int, string) {
 	if wire == "messages" {
 		base = strings.TrimSuffix(base, "/v1")
 	}
-	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, base+path, strings.NewReader(fmt.Sprintf(`{"model":%q,%s%s%s}`, s.name, stream, body, more)))
-	req.Header.Set("Content-Type", "application/json")
+	kind, text := "application/json", fmt.Sprintf(`{"model":%q,%s%s%s}`, s.name, stream, body, more)
+	if isForm(wire) {
+		kind, text = asForm(t, text)
+	}
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, base+path, strings.NewReader(text))
+	req.Header.Set("Content-Type", kind)
 	for _, name := range []string{"Authorization", "api-key", "x-api-key"} {
 		req.Header.Set(name, s.Key())
 	}
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, req)
 	return w.Code, w.Body.String()
+}
+
+// asForm writes the fields of an object as a form: an object with a type is a file.
+func asForm(t *testing.T, object string) (contentType, body string) {
+	t.Helper()
+	var fields map[string]any
+	if err := json.Unmarshal([]byte(object), &fields); err != nil {
+		t.Fatal(err)
+	}
+	var form strings.Builder
+	w := multipart.NewWriter(&form)
+	for name, value := range fields {
+		head := textproto.MIMEHeader{}
+		text, plain := value.(string)
+		head.Set("Content-Disposition", fmt.Sprintf("form-data; name=%q", name))
+		if !plain {
+			head.Set("Content-Disposition", fmt.Sprintf("form-data; name=%q; filename=%q", name, name))
+			head.Set("Content-Type", fmt.Sprint(value.(map[string]any)["type"]))
+		}
+		part, err := w.CreatePart(head)
+		if err == nil {
+			_, err = part.Write([]byte(text))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return w.FormDataContentType(), form.String()
 }

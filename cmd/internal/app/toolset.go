@@ -16,6 +16,7 @@ import (
 	"github.com/zephbot/zephbot/tools/delegate"
 	"github.com/zephbot/zephbot/tools/diagnostics"
 	"github.com/zephbot/zephbot/tools/file"
+	"github.com/zephbot/zephbot/tools/image"
 	"github.com/zephbot/zephbot/tools/overflow"
 	"github.com/zephbot/zephbot/tools/plan"
 	"github.com/zephbot/zephbot/tools/schedule"
@@ -41,6 +42,7 @@ func toolPackages() []toolPackage {
 		{search.Says, (*Core).searchTools},
 		{file.Says, (*Core).fileTools},
 		{web.Says, (*Core).webTools},
+		{image.Says, (*Core).imageTools},
 		{diagnostics.Says, (*Core).diagnosticTools},
 		{skill.Says, (*Core).skillTools},
 		{schedule.Says, (*Core).scheduleTools},

@@ -130,7 +130,7 @@ func TestPeopleReadWhatToolsAreFor(t *testing.T) {
 func sayingBench(t *testing.T) *Bench {
 	t.Helper()
 	dir := t.TempDir()
-	cfg, err := config.Load(config.Source{Tools: Tools(), WorkDir: dir, Home: dir, Env: []string{"ZEPH_DATA_DIR=" + filepath.Join(dir, "data"), "ZEPH_TELEGRAM_ALLOWED_TOOLS=shell,read_file", "ZEPH_SKILLS_PATHS=" + dir, "ZEPH_WEB_SEARCH_BACKEND=searxng", "ZEPH_WEB_SEARCH_URL=http://127.0.0.1:8080"}})
+	cfg, err := config.Load(config.Source{Tools: Tools(), WorkDir: dir, Home: dir, Env: []string{"ZEPH_DATA_DIR=" + filepath.Join(dir, "data"), "ZEPH_TELEGRAM_ALLOWED_TOOLS=shell,read_file", "ZEPH_SKILLS_PATHS=" + dir, "ZEPH_WEB_SEARCH_BACKEND=searxng", "ZEPH_WEB_SEARCH_URL=http://127.0.0.1:8080", "ZEPH_LLM_PROVIDERS_MAIN_MODEL=m", "ZEPH_LLM_PROVIDERS_MAIN_API_KEY=k", "ZEPH_LLM_PROVIDERS_MAIN_IMAGE_MODEL=gpt-image-1"}})
 	if err != nil {
 		t.Fatal(err)
 	}

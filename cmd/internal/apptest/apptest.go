@@ -340,6 +340,7 @@ type scene struct {
 	vendor      *Vendor            // the model is behind this vendor's server; nil = there is no server
 	server      *vendortest.Server // that server
 	media       *vendortest.Server // hears, speaks and draws; nil = nothing does
+	mediaConfig string             // of its provider
 
 	hooks hookCalls
 

@@ -24,7 +24,7 @@ func (s *scene) openMedia() {
 	}
 	s.t.Cleanup(server.Close)
 	s.media = server
-	s.extra += fmt.Sprintf(
+	s.mediaConfig = fmt.Sprintf(
 		"\n[[llm.providers]]\nname = \"main\"\nbase_url = %q\nmodel = \"none\"\napi_key = %q\n%s\n",
 		server.URL(), server.Key(), keys,
 	)

@@ -94,7 +94,7 @@ func (s *scene) configure(p *process) (file string) {
 		text += "input_usd_per_mtok = 0.0\noutput_usd_per_mtok = 0.0\n"
 	}
 	file = filepath.Join(s.dir, "zephbot-"+p.name+".toml")
-	if err := os.WriteFile(file, []byte(merge(text, s.extra)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(merge(text, s.extra+s.mediaConfig)), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
 	if rules, ok := s.parts[rulesFile]; ok {

@@ -17,7 +17,7 @@ const runnersCall = "agent/ask.go"
 // costly are the interfaces whose calls cost money, and the calls themselves.
 var (
 	costly      = []string{"Provider", "Embedder"}
-	costlyCalls = []string{"Chat", "Embed", "Transcribe", "Speak"}
+	costlyCalls = []string{"Chat", "Embed", "Transcribe", "Speak", "Draw"}
 )
 
 // wirers make what costs money and call nothing of it: the package that builds the models, and the one that wires.

@@ -134,6 +134,11 @@ func (k *inspector) missingPrices(m *providers.Set, at string, p *config.Provide
 			cost.Unpriced, "answers to whoever has a limit of USD are not spoken; set it, also to 0",
 		))
 	}
+	if model := m.UnpricedImages(p); model != "" {
+		k.fault(at+".image_usd", "%s", missingPrice(
+			model, "pictures for whoever has a limit of USD are not made; set it, also to 0",
+		))
+	}
 	used := l.Embedding == p.Name || k.c.MCP.ToolDiscovery.Provider == p.Name
 	if cost := m.EmbeddingCost(p); cost.Unpriced != "" && used {
 		k.fault(

@@ -303,6 +303,7 @@ func (k *checker) media() {
 		for _, model := range []struct{ key, name, does string }{
 			{"transcription_model", p.TranscriptionModel, "write down speech"},
 			{"speech_model", p.SpeechModel, "speak"},
+			{"image_model", p.ImageModel, "make pictures"},
 		} {
 			if model.name != "" {
 				k.wrong(

@@ -23,6 +23,7 @@ type Tools struct {
 	Anomaly                Anomaly                 `toml:"anomaly" doc:"Block a tool that fails too often."`
 	Diagnostics            Diagnostics             `toml:"diagnostics" doc:"The tool diagnostics."`
 	Plan                   Plan                    `toml:"plan" doc:"The tool update_plan, with which a model shows the steps of a longer task."`
+	Image                  Image                   `toml:"image" doc:"The tool generate_image, which models have where a provider has an image_model."`
 	Retry                  Retry                   `toml:"retry" doc:"Retry reading calls that failed for a temporary reason."`
 	Utility                Utility                 `toml:"utility" doc:"Skip calls that are unlikely to help."`
 }
@@ -213,6 +214,11 @@ type Diagnostics struct {
 // Plan is the table [tools.plan].
 type Plan struct {
 	Enabled bool `toml:"enabled" default:"true" doc:"Offer the tool to models."`
+}
+
+// Image is the table [tools.image].
+type Image struct {
+	AskAboveUSD float64 `toml:"ask_above_usd" default:"0.1" min:"0" doc:"A picture that may cost more USD than this, or whose price nobody knows, is made only after a person has approved it. 0: every one."`
 }
 
 // Retry is the table [tools.retry].

@@ -11,6 +11,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/cmd/internal/config"
@@ -68,7 +70,26 @@ func (d *doctor) model(ctx context.Context, i int, p *config.Provider) []Row {
 		}
 		rows = append(rows, row(about, "%s", trouble.Text)(trouble.Cure(d.c, i, p)))
 	}
-	return append(rows, d.otherModels(ctx, i, p, trouble)...)
+	rows = append(rows, d.otherModels(ctx, i, p, trouble)...)
+	if p.SpeechModel != "" && (trouble == nil || trouble.Kind == providers.UnknownModel) {
+		rows = append(rows, d.speech(ctx, i, p))
+	}
+	return rows
+}
+
+// speech has a provider speak one word: what it makes is known only then.
+func (d *doctor) speech(ctx context.Context, i int, p *config.Provider) Row {
+	const about = "speech"
+	voice, err := d.providers(nil).VoiceOf(*p)
+	if err == nil {
+		var sound llm.Sound
+		if sound, _, err = voice.Speak(cost.WithPayer(ctx, cost.Unlimited{}), "OK."); err == nil {
+			return ok(about, "%s speaks, as %s", p.SpeechModel, sound.Type)[0]
+		}
+	}
+	return warn(about, "%s does not speak: %s", p.SpeechModel, err)(
+		fmt.Sprintf("correct llm.providers[%d].speech_model or speech_voice; it has to make Opus or MP3", i),
+	)
 }
 
 // placeless is the row of a provider whose address, type or preset is wrong: it is not asked, because the default
@@ -117,7 +138,7 @@ func (d *doctor) depends(name string) bool {
 	)
 }
 
-// otherModels looks for the models for embeddings and transcription in the list that a
+// otherModels looks for the models for embeddings, transcription and pictures in the list that a
 // provider has, which costs nothing.
 func (d *doctor) otherModels(ctx context.Context, i int, p *config.Provider, trouble *providers.Trouble) []Row {
 	wanted := []struct{ check, key, model string }{}
@@ -130,6 +151,9 @@ func (d *doctor) otherModels(ctx context.Context, i int, p *config.Provider, tro
 			"transcription_model",
 			p.TranscriptionModel,
 		})
+	}
+	if p.ImageModel != "" { // not tried: a picture costs cents
+		wanted = append(wanted, struct{ check, key, model string }{"pictures", "image_model", p.ImageModel})
 	}
 	if len(wanted) == 0 {
 		return nil

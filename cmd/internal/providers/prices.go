@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm/cost"
+	"github.com/zephbot/zephbot/agent/llm/openai"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/cmd/internal/config"
@@ -59,6 +60,42 @@ func (m *Set) SpeechCost(p *config.Provider) spend.Cost {
 		return spend.Cost{USD: *p.SpeechUSDPerMChar}
 	}
 	return otherCost(p, p.SpeechModel, m.opts.Now(), cost.SpeechPrice)
+}
+
+// imagePrice returns what a picture of a provider costs.
+func (m *Set) imagePrice(p *config.Provider) openai.PicturePrice {
+	each, tokens, _ := m.priceOfPicture(p)
+	return openai.PicturePrice{Each: each, Tokens: tokens}
+}
+
+// UnpricedImages names the model of a provider that makes pictures if nobody knows their price; "" = it is known.
+func (m *Set) UnpricedImages(p *config.Provider) string {
+	if _, _, known := m.priceOfPicture(p); !known {
+		return p.ImageModel
+	}
+	return ""
+}
+
+func (m *Set) priceOfPicture(p *config.Provider) (each *cost.Steps, tokens cost.Tariff, known bool) {
+	switch {
+	case p.ImageUSD != nil:
+		return cost.FlatPrice(*p.ImageUSD), tokens, true
+	case p.ImageModel == "" || costsNothing(p):
+		return cost.FlatPrice(0), tokens, true
+	}
+	if each, known = cost.PicturePrice(Address(*p), p.ImageModel, m.opts.Now()); known {
+		return each, tokens, true
+	}
+	tokens, known = cost.TariffOf(Address(*p), p.ImageModel)
+	return nil, tokens, known
+}
+
+// imageQuality is llm.providers[].image_quality as the server is asked for it; "" = its own.
+func imageQuality(p *config.Provider) string {
+	if p.ImageQuality == "auto" {
+		return ""
+	}
+	return p.ImageQuality
 }
 
 // EmbeddingCost returns what a million tokens of texts cost that a provider embeds.

@@ -82,6 +82,7 @@ type vendor interface {
 	llm.Embedder
 	spend.Listener
 	spend.Speaker
+	spend.Artist
 }
 
 // openAI returns a server with OpenAI's API; with several keys, a pool of them.
@@ -113,6 +114,9 @@ func (m *Set) openAIKeys(p config.Provider) ([]*openai.Provider, error) {
 			SpeechModel:               p.SpeechModel,
 			SpeechVoice:               p.SpeechVoice,
 			SpeechUSDPerMChar:         m.SpeechCost(&p).USD,
+			ImageModel:                p.ImageModel,
+			ImageQuality:              imageQuality(&p),
+			ImagePrice:                m.imagePrice(&p),
 			MaxTokens:                 longestAnswer(&p),
 			Idle:                      m.cfg.LLM.Idle,
 			Tariff:                    tariff,

@@ -205,6 +205,19 @@ func (m *Set) VoiceOf(p config.Provider) (*spend.Voice, error) {
 	return spend.NewVoice(provider, m.SpeechCost(&p), m.spentBy(p.Name)), nil
 }
 
+// Painter returns what makes pictures; nil when no provider does.
+func (m *Set) Painter() (*spend.Painter, error) {
+	best := m.firstWith(func(p *config.Provider) bool { return p.ImageModel != "" })
+	if best == nil {
+		return nil, nil //nolint:nilnil // no pictures are made
+	}
+	provider, err := m.openAI(*best)
+	if err != nil {
+		return nil, fmt.Errorf("llm.providers %q: %w", best.Name, err)
+	}
+	return spend.NewPainter(provider, m.UnpricedImages(best), m.spentBy(best.Name)), nil
+}
+
 // firstWith returns the provider that has something: the primary one where it does, else a fallback, else any; nil = none
 // has it.
 func (m *Set) firstWith(has func(p *config.Provider) bool) *config.Provider {
