@@ -214,6 +214,7 @@ func keyDefaults() [][2]string {
 		{"tools.anomaly.reasoning_model_warning", `true`},
 		{"tools.diagnostics.max_diagnostics", `50`},
 		{"tools.plan.enabled", `true`},
+		{"tools.image.ask_above_usd", "0.1"},
 		{"tools.retry.max_attempts", `2`},
 		{"tools.retry.base_ms", `500`},
 		{"tools.retry.max_ms", `5000`},
