@@ -83,7 +83,7 @@ func (d *doctor) speech(ctx context.Context, i int, p *config.Provider) Row {
 	voice, err := d.providers(nil).VoiceOf(*p)
 	if err == nil {
 		var sound llm.Sound
-		if sound, _, err = voice.Speak(cost.WithPayer(ctx, cost.Unlimited{}), "OK."); err == nil {
+		if sound, _, err = voice.Speak(cost.WithPayer(ctx, cost.Unlimited{}), "OK.", ""); err == nil {
 			return ok(about, "%s speaks, as %s", p.SpeechModel, sound.Type)[0]
 		}
 	}
