@@ -32,8 +32,8 @@ func (p *Painter) Price(req *llm.PictureRequest) (usd float64, known bool) {
 	return p.artist.PictureUSD(req), p.unpriced == ""
 }
 
-// Draw makes a picture. A call of which nobody knows how it has ended has cost what was set aside.
-func (p *Painter) Draw(ctx context.Context, req *llm.PictureRequest) (llm.Picture, float64, error) {
+// Paint makes a picture. A call of which nobody knows how it has ended has cost what was set aside.
+func (p *Painter) Paint(ctx context.Context, req *llm.PictureRequest) (llm.Picture, float64, error) {
 	most := p.artist.PictureUSD(req)
 	if most <= 0 && p.unpriced == "" {
 		picture, _, err := p.artist.Draw(ctx, req)

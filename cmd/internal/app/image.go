@@ -33,7 +33,7 @@ func (c *Core) imageTools(k *kit) ([]tools.Tool, error) {
 		AskAbove: c.cfg.Tools.Image.AskAboveUSD,
 		Price:    func(w *image.Wish) (float64, bool) { return painter.Price(pictureRequest(w)) },
 		Make: func(ctx context.Context, w *image.Wish) (image.Made, error) {
-			picture, usd, err := painter.Draw(ctx, pictureRequest(w))
+			picture, usd, err := painter.Paint(ctx, pictureRequest(w))
 			if err != nil {
 				return image.Made{}, pictureError(ctx, err)
 			}
