@@ -57,7 +57,8 @@ type Keeper struct {
 	idle     bool   // memory is released
 }
 
-// NewKeeper returns the keeper of this process, whose start is over: it releases what only that needed. There is one.
+// NewKeeper returns the keeper of this process, whose start is over: it releases what only that needed. A process has
+// one keeper.
 func NewKeeper() *Keeper { return newKeeper(release) }
 
 func newKeeper(release func()) *Keeper {
