@@ -809,7 +809,8 @@ func TestGroupAsksMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "after", after.Reply, "I am not set up for this group yet. I have asked P7")
-	if !slices.ContainsFunc(after.Change.Send, func(r bot.Row) bool { return r.Place.Chat == "7" && len(r.Content.Buttons) > 0 }) {
+	card := func(r bot.Row) bool { return r.Place.Chat == "7" && len(r.Content.Buttons) > 0 }
+	if !slices.ContainsFunc(after.Change.Send, card) {
 		t.Errorf("no card: %+v", after.Change.Send)
 	}
 }
