@@ -73,6 +73,7 @@ func TestText(t *testing.T) {
 		err     error
 	}{
 		"pdf":          {documenttest.PDF("Invoice 7\nTotal: 12 (net)", "Thank you"), document.PDF, "[page 1 of 2]\nInvoice 7\nTotal: 12 (net)\n[page 2 of 2]\nThank you\n", nil},
+		"table pdf":    {documenttest.PDF("Lunch\nItem\tAmount\tEUR\nTea\t3\t4.50\nCake\t4\t8\nTotal\t\t12.50"), document.PDF, "[page 1 of 1]\nLunch\nItem\tAmount\tEUR\nTea\t3\t4.50\nCake\t4\t8\nTotal\t12.50\n", nil},
 		"late pdf":     {append([]byte("HTTP/1.1 200 OK\r\n\r\n"), documenttest.PDF("Invoice 7")...), document.PDF, "[page 1 of 1]\nInvoice 7\n", nil},
 		"docx":         {documenttest.DOCX("First <one>", "Zweiter Absatz: ä"), document.Zip, "First <one>\nZweiter Absatz: ä\n", nil},
 		"xlsx":         {documenttest.XLSX("Costs", []string{"what", "EUR"}, []string{"rent", "900"}), document.Zip, "[sheet Costs]\nwhat\tEUR\nrent\t900\n", nil},

@@ -255,6 +255,10 @@ const wideGap = 1.5
 // divide puts tabs where the gap between two words is as wide as between columns of a table.
 func (p *pdfPage) divide() {
 	for i := 1; i+1 < len(p.chars); i++ {
+		if i+2 < len(p.chars) && p.chars[i] == '\r' && p.chars[i+1] == '\n' && p.isOneLine(i-1, i+2) {
+			p.chars[i], p.chars[i+1] = '\t', leftOut
+			continue
+		}
 		if p.chars[i] != ' ' || p.chars[i-1] <= ' ' || p.chars[i+1] <= ' ' {
 			continue
 		}
@@ -268,6 +272,27 @@ func (p *pdfPage) divide() {
 			p.chars[i] = '\t'
 		}
 	}
+}
+
+// leftOut is a character that cleanPage leaves out.
+const leftOut = '\x01'
+
+// isOneLine reports whether a character stands to the right of another one in the same line. PDFium ends a line before a
+// text of one character that is drawn on its own, such as a number in a cell of a table.
+func (p *pdfPage) isOneLine(i, next int) bool {
+	if p.chars[i] <= ' ' || p.chars[next] <= ' ' {
+		return false
+	}
+	a, err := p.pdf.FPDFText_GetCharBox(&requests.FPDFText_GetCharBox{TextPage: p.text, Index: i})
+	if err != nil {
+		return false
+	}
+	b, err := p.pdf.FPDFText_GetCharBox(&requests.FPDFText_GetCharBox{TextPage: p.text, Index: next})
+	if err != nil || b.Left < a.Right {
+		return false
+	}
+	common := min(a.Top, b.Top) - max(a.Bottom, b.Bottom)
+	return common > 0 && common >= min(a.Top-a.Bottom, b.Top-b.Bottom)/2
 }
 
 // cleanPage writes ligatures and forms of letters as letters, and joins words that were divided at the end of a line.

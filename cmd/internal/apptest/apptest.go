@@ -21,7 +21,7 @@
 //	ann@team re 2: text         … as a reply to message 2 of that chat; re 2 "part": quoting that part of it
 //	ann re 2 sends photo: text  an attachment, as a reply
 //	ann sends photo: caption    an attachment: photo, album5 (five photos), voice, noise (a voice message that is none), audio, video, videonote, animation, sticker, location,
-//	                            venue, contact, poll, dice; as a document: document (a PDF), notes, orders, docx, xlsx, csv, broken, bomb, xlsxbomb, vast, picture, outside, huge
+//	                            venue, contact, poll, dice; as a document: document (a PDF), invoice (one with a table), notes, orders, docx, xlsx, csv, broken, bomb, xlsxbomb, vast, picture, outside, huge
 //	ann forwards: text          a text that somebody else wrote
 //	ann edits 3: text           she edits her message
 //	bot@ann: text               the next message of the bot in that chat is this; /regexp/ between slashes. It waits for it; * and \n as above
@@ -90,7 +90,7 @@
 //	connect ben on              his business account is connected with the bot; mute: it may not answer there; off: no longer
 //	untopic forum 7             the topic is deleted with all that is in it
 //	join foreign                dora adds the bot to that group; join team ann: she does; leave team: she removes it
-//	exit team ben               that person leaves the group
+//	enter team dora             that person becomes a member of the group; "exit team ben": leaves it
 //	clock +5m                   the service's clock goes on; "clock day" to the next day, UTC
 package apptest
 

@@ -120,6 +120,9 @@ func documents() map[string]func() telegramtest.File {
 		"document": file("report.pdf", "application/pdf", func() []byte {
 			return documenttest.PDF("Invoice 7\nTotal: 12 EUR", "Pay soon")
 		}),
+		"invoice": file("invoice.pdf", "application/pdf", func() []byte {
+			return documenttest.PDF("Lunch\nItem\tAmount\tEUR\nTea\t3\t4.50\nCake\t4\t12.00\nTotal\t\t16.50")
+		}),
 		"scan": file("scan.pdf", "application/pdf", func() []byte { return documenttest.Scan(10) }),
 		"docx": file("letter.docx", word, func() []byte { return documenttest.DOCX("Dear Ben", "All is well.") }),
 		"xlsx": file("costs.xlsx", sheet, func() []byte {

@@ -86,7 +86,7 @@ func (s *scene) command(words []string, rest string) error {
 
 // happens plays what people and Telegram do apart from writing.
 func (s *scene) happens(words []string) error {
-	if len(words) < 2 || slices.Contains([]string{"connect", "exit", "untopic"}, words[0]) && len(words) < 3 {
+	if len(words) < 2 || slices.Contains([]string{"connect", "enter", "exit", "untopic"}, words[0]) && len(words) < 3 {
 		return errors.New("not a line of a scenario")
 	}
 	chat := s.chats[words[1]]
@@ -110,6 +110,8 @@ func (s *scene) happens(words []string) error {
 		_, err = s.fake.Unblock(chat)
 	case "join":
 		_, err = s.fake.Join(map[bool]int64{true: ann, false: dora}[words[len(words)-1] == "ann"], chat)
+	case "enter":
+		return s.fake.Enter(people()[words[2]].ID, chat)
 	case "exit":
 		return s.fake.Exit(people()[words[2]].ID, chat)
 	case "leave":

@@ -17,16 +17,18 @@ import (
 	"strings"
 )
 
-// PDF is a document with a page for each text; lines are rows of the page.
+// PDF is a document with a page for each text; lines are rows of the page, and tabs begin columns.
 func PDF(pages ...string) []byte {
 	contents := make([][]byte, len(pages))
 	for i, page := range pages {
 		var b strings.Builder
 		for n, line := range strings.Split(page, "\n") {
-			fmt.Fprintf(
-				&b, "BT /F1 12 Tf 72 %d Td (%s) Tj ET\n",
-				720-20*n, strings.NewReplacer(`\`, `\\`, `(`, `\(`, `)`, `\)`).Replace(line),
-			)
+			for column, text := range strings.Split(line, "\t") {
+				fmt.Fprintf(
+					&b, "BT /F1 12 Tf %d %d Td (%s) Tj ET\n", 72+150*column, 720-20*n,
+					strings.NewReplacer(`\`, `\\`, `(`, `\(`, `)`, `\)`).Replace(text),
+				)
+			}
 		}
 		contents[i] = []byte(b.String())
 	}
