@@ -150,7 +150,6 @@ func WithPersonas(cfg *config.Config) *config.Config {
 		"pirate": {Instructions: "You are an old pirate. Answer in two sentences, in the language that you are asked in."},
 		"tutor": {
 			Instructions: "You are a tutor. Explain as to somebody who learns, and ask back before you give a solution.",
-			Tools:        &[]string{"read", "list_directory", "find_path", "grep", "ask_user"},
 		},
 	}
 	return &shown
