@@ -58,7 +58,7 @@ func (r Rights) Reach(caller string) bool {
 }
 
 // Store is the part of the bot's store that questions need.
-type Store interface {
+type Store interface { //nolint:interfacebloat // reads of what one question touches
 	bot.Approvals
 	bot.Facts
 	Row(ctx context.Context, id int64) (bot.Row, error)

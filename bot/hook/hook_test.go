@@ -176,7 +176,7 @@ func (w *world) begun() (list []string) {
 }
 
 func request(method, path, body string, headers ...string) *http.Request {
-	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r := httptest.NewRequestWithContext(context.Background(), method, path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])

@@ -264,7 +264,7 @@ func (h *Hooks) list(ctx context.Context, call *turn.Call) (turn.Effect, error) 
 		return turn.Effect{}, err
 	}
 	var list []texts.Hook
-	add := func(key string, place bot.Place, of owner, shown texts.Hook) {
+	add := func(key string, of owner, shown texts.Hook) {
 		inChat := bot.SessionKey(key[:strings.LastIndexByte(key, '/')]).InChat(msg.Place.ChatKey())
 		if msg.Place.Group && !inChat || !msg.Place.Group && of.Caller != msg.Caller {
 			return
@@ -279,10 +279,10 @@ func (h *Hooks) list(ctx context.Context, call *turn.Call) (turn.Effect, error) 
 		c := &h.opts.Config[i]
 		k := h.find(c.Name)
 		session := h.sessionOf(k.message("", "", time.Time{}))
-		add(string(session)+"/"+c.Name, c.Place, k.owner, texts.Hook{Name: c.Name, Config: true})
+		add(string(session)+"/"+c.Name, k.owner, texts.Hook{Name: c.Name, Config: true})
 	}
 	for _, k := range h.made.Value() {
-		add(k.key, k.Place, k.Owner, texts.Hook{Name: k.name(), Paused: k.Paused, Left: k.Left != ""})
+		add(k.key, k.Owner, texts.Hook{Name: k.name(), Paused: k.Paused, Left: k.Left != ""})
 	}
 	slices.SortFunc(list, func(a, b texts.Hook) int { return cmp.Compare(a.Name, b.Name) })
 	return call.ReplyText(h.deps.Words.At(msg.Place).HookList(msg.Language, list, msg.Place.Group)), nil

@@ -144,7 +144,7 @@ func standardSignature(r *request, value string) (identity, bool) {
 func stripeSignature(r *request, value string) (identity, bool) {
 	at, right := "", false
 	var list []string
-	for _, pair := range strings.Split(value, ",") {
+	for pair := range strings.SplitSeq(value, ",") {
 		switch name, text, _ := strings.Cut(strings.TrimSpace(pair), "="); {
 		case name == "t" && at == "":
 			at = text

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -263,10 +264,7 @@ func (h *Handler) follow(ctx context.Context) error {
 
 func (h *Handler) takeUp(ctx context.Context, of func(owner string) bool) error {
 	h.mu.Lock()
-	gone := make(map[string]*speaking, len(h.begun))
-	for key, s := range h.begun {
-		gone[key] = s
-	}
+	gone := maps.Clone(h.begun)
 	h.mu.Unlock()
 	list, err := h.deps.Store.FactsOf(ctx, bucket, "", h.deps.Now())
 	if err != nil {

@@ -2,6 +2,7 @@ package offline
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -62,10 +63,8 @@ func tongueOf(text string) *tongue {
 	}
 	for i := range tongues {
 		for _, word := range wordsOf(text) {
-			for _, known := range tongues[i].words {
-				if word == known {
-					return &tongues[i]
-				}
+			if slices.Contains(tongues[i].words, word) {
+				return &tongues[i]
 			}
 		}
 	}

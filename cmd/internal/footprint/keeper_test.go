@@ -116,7 +116,7 @@ func TestKeeperRuns(t *testing.T) {
 			defer close(ended)
 			k.Run(ctx)
 		}()
-		time.Sleep((quietLooks + 1) * lookEvery)
+		time.Sleep((quietLooks + 1) * lookEvery) //nolint:forbidigo // the clock of synctest
 		synctest.Wait()
 		cancel()
 		<-ended

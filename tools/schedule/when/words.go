@@ -20,7 +20,7 @@ var meanings = sync.OnceValue(func() map[string]string {
 		if !ok || strings.HasPrefix(line, "#") {
 			continue
 		}
-		for _, word := range strings.Fields(words) {
+		for word := range strings.FieldsSeq(words) {
 			list[word] = meaning
 		}
 	}
