@@ -38,6 +38,10 @@ var apart = map[string]struct{ line, reason string }{
 		"ben@forum/7: das Kennwort ist Pflaume",
 		"the message follows at once; a process that did not switch it on keeps nothing for a second",
 	},
+	"hook_orders": {
+		"ben@team: /hooks",
+		"the hook is called at once; a process that ben has not written to knows what he is called a second later",
+	},
 	"memory": {
 		"ben: which editor do I use?",
 		"the message follows at once; a process in which nothing was remembered for a person knows a second later that something is",

@@ -201,13 +201,13 @@ func TestAlwaysLineByLine(t *testing.T) {
 	k.press(t, "1\n")
 	at = k.await(t, "[1] Exactly this", at)
 	k.press(t, "1\n")
-	at = k.await(t, "[1] Store it, [2] Back: ", at)
+	at = k.await(t, "[1] Store it, [2] Only 10 more times, [3] Back: ", at)
 	k.press(t, "y\n") // this card has no yes
-	at = k.await(t, "[1] Store it, [2] Back: ", at)
+	at = k.await(t, "[1] Store it, [2] Only 10 more times, [3] Back: ", at)
 	k.press(t, "n\n")
 	at = k.await(t, "[1] Exactly this", at)
 	k.press(t, "1\n")
-	at = k.await(t, "[1] Store it, [2] Back: ", at)
+	at = k.await(t, "[1] Store it, [2] Only 10 more times, [3] Back: ", at)
 	if _, err := os.Stat(filepath.Join(dir, "made.txt")); err == nil {
 		t.Error("the command ran before anybody decided")
 	}

@@ -394,7 +394,7 @@ func TestAskedInTheSimulator(t *testing.T) {
 	card := s.await(simulator.Ben, "Which day suits the team?", "Only Ann can answer", "question 1 of 2")
 	s.press(simulator.Ben, simulator.Team, &card, "Tomorrow")
 	s.ask("say", fields{"me": simulator.Ann, "chat": simulator.Team, "thread": storyTopic, "text": "24.12.2030", "reply_to": card.MessageID}, nil)
-	card = s.await(simulator.Ann, "→ 2030-12-24", "What do you want to do there?")
+	card = s.await(simulator.Ann, "→ 24 Dec 2030", "What do you want to do there?")
 	s.press(simulator.Ann, simulator.Team, &card, "☐ Hiking")
 	for !strings.Contains(fmt.Sprint(card.Keyboard), "☑ Hiking") {
 		card = s.await(simulator.Ann, "What do you want to do there?")

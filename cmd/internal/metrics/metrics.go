@@ -87,6 +87,9 @@ func (m *Metrics) zeros() {
 	for _, decision := range []string{"approved", "denied", "expired"} {
 		m.approvals.WithLabelValues(decision)
 	}
+	for _, result := range []string{"begun", "repeated", "ignored", "refused", "invalid", "busy", "off", "failed"} {
+		m.hookCalls.WithLabelValues(result)
+	}
 	for _, outcome := range []string{"ok", "error"} {
 		m.sweeps.WithLabelValues(outcome)
 	}
