@@ -1,4 +1,4 @@
-// Package reformat makes one attempt to correct the arguments of a failed call (seed 003: parameter reformat). A model
+// Package reformat tries once to correct the arguments of a failed call (seed 003: parameter reformat). A model
 // sees the tool's schema, the arguments and the problem, nothing of the conversation, and may only rearrange existing
 // values. The corrected call walks the whole chain.
 package reformat

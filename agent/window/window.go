@@ -1,4 +1,4 @@
-// Package window estimates how much of a model's context a request needs, and chooses how much of a long conversation
+// Package window estimates what a request needs of a model's context, and chooses how much of a long conversation
 // still fits.
 package window
 

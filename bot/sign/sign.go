@@ -1,4 +1,4 @@
-// Package sign shows on people's own messages what has become of them, where the channel has reactions: 👀 on one that
+// Package sign shows on messages what has become of them, where the channel has reactions: 👀 on one that
 // waits behind a running turn, until its answer is there, and 👌 on those that were taken into the turn of another one.
 package sign
 

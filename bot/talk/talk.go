@@ -1,4 +1,4 @@
-// Package talk keeps what people of a group say to each other, where an admin has switched that on: whoever asks the
+// Package talk keeps a group's talk, where an admin has switched that on: whoever asks the
 // bot later need not repeat what was said before. It is bounded by number, bytes and hours, and a turn reads what its
 // conversation has not read yet, as foreign text.
 package talk

@@ -1,4 +1,4 @@
-// Package transcript writes a conversation as a page that people read: one HTML file without scripts that loads nothing
+// Package transcript writes a conversation as a page: one HTML file without scripts that loads nothing
 // from elsewhere. What people and models have written is text in it, whatever it looks like.
 package transcript
 

@@ -1,6 +1,5 @@
-// Package lazyregexp has regular expressions that are compiled when they are first used. Compiled at the start, those of
-// the whole program took megabytes and milliseconds of each process, of which most never meets the texts that they are
-// for.
+// Package lazyregexp compiles patterns on first use. Compiled at the start, those of the whole program took megabytes
+// and milliseconds of each process, of which most never meets the texts that they are for.
 package lazyregexp
 
 import (

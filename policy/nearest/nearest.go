@@ -1,4 +1,4 @@
-// Package nearest finds the known word that a mistyped one probably means.
+// Package nearest finds the known word nearest to a mistyped one.
 package nearest
 
 import "strings"

@@ -1,4 +1,4 @@
-// Package check finds what is wrong with a configuration that was read, before anything is built from it.
+// Package check finds what is wrong with a configuration, before anything is built from it.
 package check
 
 import (

@@ -1,4 +1,4 @@
-// Package footprint keeps the memory of the process small, and says how much of it turns may hold.
+// Package footprint keeps the process small, and says how much of it turns may hold.
 package footprint
 
 import (

@@ -1,4 +1,4 @@
-// Package lastend tells whether a memory limit ended the process before this one. The kernel kills without a
+// Package lastend tells whether a memory limit ended the last process. The kernel kills without a
 // word, so each process leaves a note in its data directory while it runs: what its control group has counted, and how
 // much memory there was when it became short.
 package lastend
