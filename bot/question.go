@@ -2,6 +2,8 @@ package bot
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -21,7 +23,7 @@ const (
 const (
 	Once    = "once"
 	Session = "session"
-	Always  = "always"
+	Always  = "always" // a rule was stored: StoredRule adds what limits it
 	// Tool approves every call of a tool that only reads, in one conversation.
 	Tool = "tool"
 	// Host approves what goes to a host or to an MCP server, in one conversation.
@@ -29,6 +31,33 @@ const (
 	// Cleared approves the call and clears the mark of the flagged source that the question names (Body).
 	Cleared = "cleared"
 )
+
+// StoredRule returns the scope of an approval with which a rule was stored: Always, and what limits the rule: so many
+// later calls (0 = any number), and its end (zero = it has none).
+func StoredRule(most int, until time.Time) string {
+	switch {
+	case most > 0:
+		return Always + ":" + strconv.Itoa(most)
+	case !until.IsZero():
+		return Always + ":" + until.UTC().Format(time.RFC3339)
+	default:
+		return Always
+	}
+}
+
+// RuleStored returns what limits the rule that was stored with an approval of this scope, as StoredRule was told: a
+// rule for some calls is known by their number only. It is false if none was stored.
+func RuleStored(scope string) (most int, until time.Time, stored bool) {
+	scope, limit, _ := strings.Cut(scope, ":")
+	if scope != Always {
+		return 0, time.Time{}, false
+	}
+	if until, err := time.Parse(time.RFC3339, limit); err == nil {
+		return 0, until, true
+	}
+	most, _ = strconv.Atoi(limit)
+	return most, time.Time{}, true
+}
 
 // Approval is a question to a person, and its decision.
 type Approval struct {

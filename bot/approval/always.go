@@ -104,7 +104,7 @@ func (b *Broker) approveWithRules(
 	ctx context.Context, a *bot.Approval, msg *bot.Message, info body, o policy.Offer, most int,
 	say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
-	e, err := b.decideQuestion(ctx, a, msg, bot.Approved, bot.Always, say)
+	e, err := b.decideQuestion(ctx, a, msg, bot.Approved, bot.StoredRule(most, b.ruleEnd()), say)
 	if err != nil || len(e.Change.Decide) == 0 || e.Change.Decide[0].State != bot.Approved {
 		return e, err // only one of several approvals: nothing is stored yet
 	}
@@ -234,10 +234,7 @@ func (b *Broker) ruleCard(ctx context.Context, a *bot.Approval, info body, i int
 	if b.deps.Covers != nil {
 		foot = append(foot, w.Past(lang, n, examples))
 	}
-	if end := b.ruleEnd(); !end.IsZero() {
-		foot = append(foot, w.RuleEnds(lang, end))
-	}
-	foot = append(foot, w.StoreFoot(lang))
+	foot = append(foot, w.RuleEnds(lang, b.ruleEnd()), w.StoreFoot(lang))
 	content := frameCode(w.StoreHead(lang), render.Cut(strings.Join(rules, "\n"), cardLength), strings.Join(foot, "\n"),
 		"")
 	behind := hideRule

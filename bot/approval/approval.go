@@ -478,7 +478,7 @@ func (b *Broker) chooseButton(
 	case showDiff:
 		return b.showChanges(ctx, a, msg, say)
 	case Why:
-		return b.explainDenial(a, msg, b.deps.Now(), say)
+		return b.explainDenial(ctx, a, msg, b.deps.Now(), say)
 	case wholeTool:
 		return b.approveForSession(ctx, a, msg, say)
 	case clearMark:

@@ -194,7 +194,7 @@ func TestCardOfDeed(t *testing.T) {
 			change: func(q *tools.Question) {
 				q.Effect = &tools.Effect{Deleted: []string{"export.tmp", "notes.tmp"}, Output: "a\nb\n", Exit: 2, Compared: 10, Partial: true}
 			},
-			want:   []string{"✋ Deletes 2 files: export.tmp, notes.tmp. May I?\nbash · ", "rm c1", "It printed:\na\nb\nIts exit code was 2.", "first 10 are compared", "Why I ask: no rule"},
+			want:   []string{"✋ Deletes 2 files: export.tmp, notes.tmp. May I?\nbash · ", "rm c1", "It would print:\na\nb\nIts exit code would be 2.", "first 10 are compared", "Why I ask: no rule"},
 			record: "Deletes 2 files: export.tmp, notes.tmp\nrm c1\n⛔ Denied",
 		},
 		"tried, with differences": {

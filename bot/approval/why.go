@@ -117,12 +117,13 @@ func (b *Broker) Explain(ctx context.Context, msg *bot.Message, at time.Time) (t
 	if a == nil && b.deps.Inquiries != nil {
 		return b.answerInquiry(ctx, msg, at, say)
 	}
-	return b.explainDenial(a, msg, at, say)
+	return b.explainDenial(ctx, a, msg, at, say)
 }
 
 // explainDenial hands a reason to the model: to the turn, if it goes on, otherwise to the next one of the conversation.
 func (b *Broker) explainDenial(
-	a *bot.Approval, msg *bot.Message, at time.Time, say func(text string, alert bool) bot.Row,
+	ctx context.Context, a *bot.Approval, msg *bot.Message, at time.Time,
+	say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
 	text := strings.TrimSpace(msg.Text)
 	if a == nil || text == "" || !mayExplain(a, msg.Caller, at) {
@@ -130,6 +131,10 @@ func (b *Broker) explainDenial(
 	}
 	info, err := readGrant(a)
 	if err != nil {
+		return turn.Effect{}, err
+	}
+	lane, err := b.deps.Store.Lane(ctx, a.Session)
+	if err != nil && !errors.Is(err, bot.ErrNotFound) {
 		return turn.Effect{}, err
 	}
 	raw, err := json.Marshal(denial{
@@ -152,7 +157,7 @@ func (b *Broker) explainDenial(
 				Value:   string(raw),
 				Expires: b.deps.Now().Add(reasonKept),
 			}},
-			Send: []bot.Row{say(b.deps.Words.WhyNoted(msg.Language), false)},
+			Send: []bot.Row{say(b.deps.Words.WhyNoted(msg.Language, lane.Turn != ""), false)},
 		},
 		Then: func(context.Context, *bot.Applied) (turn.Effect, error) {
 			b.reasons.noteSession(a.Session)

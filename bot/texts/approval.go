@@ -161,7 +161,12 @@ func (w Words) Decided(language string, a bot.Approval) string {
 		if a.Scope == bot.Host {
 			return fmt.Sprintf(b.Grants.HostApproved, named(a.ByName), at)
 		}
-		if a.Scope == bot.Always {
+		switch most, until, stored := bot.RuleStored(a.Scope); {
+		case most > 0:
+			return b.Decisions.ApprovedUses.with(most, named(a.ByName), most, at)
+		case !until.IsZero():
+			return fmt.Sprintf(b.Decisions.ApprovedUntil, named(a.ByName), w.Day(language, until), at)
+		case stored:
 			return fmt.Sprintf(b.Decisions.ApprovedAlways, named(a.ByName), at)
 		}
 		if a.Scope == bot.Session {
@@ -238,8 +243,13 @@ func (w Words) WhyOffer(language string, until time.Time) string {
 	return fmt.Sprintf(w.in(language).Decisions.WhyOffer, w.clock(language, until))
 }
 
-// WhyNoted answers somebody who has said why they denied.
-func (w Words) WhyNoted(language string) string { return w.in(language).Decisions.WhyNoted }
+// WhyNoted answers somebody who has said why they denied: the model reads it now, or, if it is not at work, later.
+func (w Words) WhyNoted(language string, atWork bool) string {
+	if atWork {
+		return w.in(language).Decisions.WhyNoted
+	}
+	return w.in(language).Decisions.WhyLater
+}
 
 // WhyLate answers somebody who says why when it is too late, or who has not denied it.
 func (w Words) WhyLate(language string) string { return w.in(language).Decisions.WhyLate }

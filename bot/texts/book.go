@@ -134,6 +134,8 @@ type buttonBook struct {
 // decisionBook is what is said of decisions.
 type decisionBook struct {
 	Approved, ApprovedSession, ApprovedAlways, ApprovedCleared, Denied string // name, time
+	ApprovedUntil                                                      string // name, day, time
+	ApprovedUses                                                       count  // name, calls, time
 	AdminsClear                                                        string
 	Expired, Withdrawn                                                 string // time
 	Stranger                                                           string // who may decide
@@ -144,7 +146,7 @@ type decisionBook struct {
 	OneQuestion, WhichQuestion                                         string // names of questions
 	NotYourself, VoteOthers, Noted                                     string
 	NotedMore                                                          string // approvals that are missing
-	WhyOffer, WhyNoted, WhyLate                                        string
+	WhyOffer, WhyNoted, WhyLater, WhyLate                              string
 }
 
 // policyBook is what is said about rules.

@@ -26,6 +26,7 @@ type grantBook struct {
 	RuleBy, RuleHere, RuleChat, Revoke, Revoked   string // ruleBy: name, time
 	RevokedAlready, Older, Newer, More, WholeRule string
 	RuleUntil, RuleEnds, RuleEndsSoon, RuleKept   string // day; ruleKept: and the rule
+	RuleUnending                                  string
 	KeepRule, Keep, End                           string
 	RuleUnused, RuleLast                          string // ruleLast: time
 	RuleUsed, RuleUsedOf, RuleSpent, Few          count  // ruleUsedOf: uses, most
@@ -268,8 +269,11 @@ func (w Words) Revoked(language string, r StoredRule) string {
 	return fmt.Sprintf(w.in(language).Grants.Revoked, render.Cut(rule, ruleLength))
 }
 
-// RuleEnds says when a rule that is stored now ends.
+// RuleEnds says until when a rule that is stored now runs calls without asking; zero = it does not end.
 func (w Words) RuleEnds(language string, end time.Time) string {
+	if end.IsZero() {
+		return w.in(language).Grants.RuleUnending
+	}
 	return fmt.Sprintf(w.in(language).Grants.RuleEnds, w.Day(language, end))
 }
 

@@ -365,7 +365,7 @@ func english() map[Code]string {
 		FilesUncertain:   "It is not certain which files %s reads{:of}.",
 		RunsUncertain:    "It is not certain what %s runs{:of}.",
 		GrantedSession:   "%s was approved for this conversation.",
-		GrantedAlways:    "An admin allowed %s permanently.",
+		GrantedAlways:    "A rule that an admin stored allows %s.",
 		GrantSpent:       "The rule that allowed this was used up or revoked a moment ago.",
 		OptionUnnamed:    "%s {}, and the rule does not name it.",
 		VariableUnnamed: "%s is set, which may decide what programs do, and the rule does not name it " +

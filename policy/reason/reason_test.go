@@ -54,7 +54,7 @@ func TestSentences(t *testing.T) {
 		"A rule denies `rm %s {}`.":               reason.New(reason.RuleDenies, "`rm %s {}`"),
 		"No rule allows this.":                    reason.New(reason.NoRule, "`rm`").Quoting(""),
 		"A rule wants a person to approve x.":     reason.New(reason.RuleAsks, "y").Quoting("x"),
-		"An admin allowed x permanently.":         reason.Reason{Code: reason.GrantedAlways}.Quoting("x"),
+		"A rule that an admin stored allows x.":   reason.Reason{Code: reason.GrantedAlways}.Quoting("x"),
 		"To read this needs a person's approval.": reason.New(reason.ReadAsks, "y").Quoting(""),
 		"No rule allows write on x.":              reason.New(reason.NoRuleOn, "x").With(reason.Verb("write")),
 		"No rule allows a:b on x.":                reason.New(reason.NoRuleOn, "x").With(reason.Verb("a:b")),
