@@ -224,14 +224,15 @@ func TestAsksForTools(t *testing.T) {
 	}
 }
 
-// TestForeignWords: who writes another language reads in it what the rules are, and that they know simple English only.
+// TestForeignWords: who writes another language reads in it what the rules are, and that they know simple English.
 func TestForeignWords(t *testing.T) {
 	t.Parallel()
 	for said, begin := range map[string]string{
 		"Hallo!": "Hallo! Ich bin", "guten Morgen": "Hallo!", "was kannst du?": "Das verstehe ich nicht", "Danke schön": "Gern geschehen.", "lösche die temporären Dateien": "Das verstehe ich nicht",
-		"hola": "¡Hola! Soy", "¿qué archivos hay aquí?": "No lo entiendo", "gracias": "De nada.",
+		"hola": "¡Hola! Soy", "¿qué archivos tengo?": "No lo entiendo", "hola, help": "¡Hola! Soy", "gracias": "De nada.",
 		"привет": "Здравствуйте!", "какие здесь файлы?": "Не понимаю", "спасибо": "Пожалуйста.",
 		"hello": "Hello!", "what do you think of it?": "I follow fixed rules", "thanks": "You are welcome.",
+		"write hallo to my notes": "I follow fixed rules and cannot do that. Try *", "say привет to them": "I follow fixed rules",
 	} {
 		if got := answer(t, ask(said)); !strings.HasPrefix(got, begin) || strings.Contains(got, "%!") {
 			t.Errorf("%q: %q", said, got)

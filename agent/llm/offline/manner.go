@@ -8,6 +8,9 @@ var (
 	calledRE  = lazyExpression(`(?i)\n\[in the words of the person\](?:\n> .*)*?\n> .*?\b(?:call me|my name is) ([\p{L}\p{N}]+)`)
 )
 
+// blockRE matches a Markdown text that begins with a heading, a list, a quotation, a table or code.
+var blockRE = lazyExpression("^(?:#{1,6} |>|[-*+] |\\d+[.)] |\\||```)")
+
 // mannered puts before an answer who speaks and to whom, so that it can be seen that a prompt says so.
 func mannered(system, text string) string {
 	var who []string
@@ -20,5 +23,9 @@ func mannered(system, text string) string {
 	if len(who) == 0 {
 		return text
 	}
-	return strings.Join(who, ", ") + ": " + text
+	space := " "
+	if blockRE().MatchString(text) { // which has to begin a line
+		space = "\n\n"
+	}
+	return strings.Join(who, ", ") + ":" + space + text
 }

@@ -117,9 +117,14 @@ func nextStep(ctx context.Context, req *llm.Request) (string, []llm.ToolUse) {
 	if aside, ok := sideQuestion(asked); ok {
 		asked = aside
 	}
-	text, documents := takeDocuments(spokenText(asked, strings.Contains(req.System, "its speaker's name")))
+	speakers := strings.Contains(req.System, "its speaker's name")
+	hook := hookRE().FindStringSubmatch(asked)
+	if hook != nil {
+		asked, speakers = hook[1], false
+	}
+	text, documents := takeDocuments(spokenText(asked, speakers))
 	closed := attachedRE().FindStringSubmatch(text)
-	text = strings.TrimSpace(attachedRE().ReplaceAllString(text, ""))
+	text = inEnglish(strings.TrimSpace(attachedRE().ReplaceAllString(text, "")))
 	var stages [][]wish
 	if about := aboutRE().MatchString(text); !about {
 		if talk, ok := smallTalk(text, req, at); ok {
@@ -139,10 +144,12 @@ func nextStep(ctx context.Context, req *llm.Request) (string, []llm.ToolUse) {
 	switch scheduled := scheduledRE().MatchString(message.Text); {
 	case len(stages) > 0:
 		return stageUses(stages, req, at)
+	case hook != nil:
+		return "The call brought this: " + shortLine(strings.ReplaceAll("\n"+hook[2], "\n> ", "\n"), maxBrought), nil
 	case scheduled:
 		return "You wanted to be reminded: " + text, nil
 	case text == "" && closed != nil && recordingRE().MatchString(closed[1]):
-		return "You could write this: " + suggestTwo(req.Tools) + ".", nil // that nobody listens has been said
+		return "You could write this: " + suggestTwo(req.Tools, "") + ".", nil // that nobody listens has been said
 	case text == "" && closed != nil:
 		return "I can do nothing with that. " + trySuggestions(req.Tools), nil
 	default:
@@ -152,7 +159,7 @@ func nextStep(ctx context.Context, req *llm.Request) (string, []llm.ToolUse) {
 		if said, foreign := sayForeign(text, req.Tools); foreign {
 			return said, nil
 		}
-		return "I follow fixed rules and cannot do that. " + trySuggestions(req.Tools), nil
+		return "I follow fixed rules and cannot do that. Try " + suggestTwo(req.Tools, text) + ".", nil
 	}
 }
 
@@ -188,6 +195,8 @@ func stageUses(stages [][]wish, req *llm.Request, at int) (string, []llm.ToolUse
 		offered[t.Name] = true
 	}
 	done := stageResults(stages, req.Messages[at+1:])
+	local := strings.Contains(req.System, "on the person's own machine") ||
+		strings.Contains(req.System, "of the person's own machine")
 	for s, stage := range stages {
 		var uses []llm.ToolUse
 		stop := false
@@ -210,10 +219,10 @@ func stageUses(stages [][]wish, req *llm.Request, at int) (string, []llm.ToolUse
 			return "", uses
 		}
 		if stop {
-			return reportStages(stages, s, done, offered), nil
+			return reportStages(stages, s, done, offered, local), nil
 		}
 	}
-	return reportStages(stages, len(stages)-1, done, offered), nil
+	return reportStages(stages, len(stages)-1, done, offered, local), nil
 }
 
 // searchTool shows tools that are named in its description and not defined.
@@ -279,6 +288,13 @@ var recordingRE = lazyExpression(`(?i)voice|audio|recording`)
 
 // scheduledRE matches the line above the text of a scheduled task.
 var scheduledRE = lazyExpression(`^\[scheduled task [^\n]*\]\n`)
+
+// hookRE matches the call of a hook: the words of its owner, and what the call brought, quoted.
+var hookRE = lazyExpression(`(?s)^(?:[^\n]*: )?\[the hook [^\n]* was called; [^\n]*\]\n(.*?)\n` +
+	`\[what the call brought: [^\n]*\]\n(.*)\n\[end of what the call brought\]`)
+
+// maxBrought is how many characters of what a call brought are said.
+const maxBrought = 300
 
 // quotation matches a replied-to message, background news and the talk of a group in front of what the person wrote.
 var quotation = lazyExpression(`(?s)^(?:` +

@@ -14,6 +14,7 @@ type wish struct {
 	phrase  string // what is done, as the object of "I could not …": "read a.txt"
 	subject string // file, folder, command or address
 	changes bool   // later stages depend on it: a failure ends the plan
+	later   bool   // it is to happen at another time
 	counts  bool   // the content is counted instead of shown
 	done    string // what is said when it is done and has printed nothing; "" = the words for its tool
 }
@@ -39,6 +40,9 @@ var (
 		"(?is)^(?:write|save|put)\\s+(\"[^\"]*\"|'[^']*'|`[^`]*`)\\s+(?:to|into|in)\\s+(?:the\\s+)?(?:file\\s+)?" +
 			object + `(.*)$`,
 	)
+	writeBareRE = lazyExpression(
+		"(?is)^(?:write|save|put)\\s+(.+?)\\s+(?:to|into|in)\\s+(?:the\\s+)?(?:file\\s+)?(\"[^\"]+\"|'[^']+'|`[^`]+`|[^\\s\"'`]*\\.\\w+)(.*)$",
+	)
 	runRE  = lazyExpression(`(?is)^(?:run|execute|exec)\b(?:\s+(?:the\s+)?command)?\s*:?\s*(.+)$`)
 	tempRE = lazyExpression(`(?i)^(?:delete|remove|clean up)\s+(?:all\s+)?(?:the\s+|my\s+)?(?:temp|temporary|tmp|` +
 		`\.tmp|\*\.tmp)\s*files?(?:\s+(?:in|under)\s+(?:the\s+)?` + object + `)?[?.!]*$`)
@@ -60,14 +64,15 @@ var (
 	remindRE = lazyExpression(
 		`(?is)^remind me in\s+(an?|\d{1,4})\s*(minutes?|mins?|m|hours?|h)\b\s*(?:(?:to|that|of|about)\s+)?(.*)$`,
 	)
-	rememberRE = lazyExpression(`(?is)^remember\s*(?:that\s+|:\s*)?(.+)$`)
-	earlierRE  = lazyExpression(`(?is)^(?:what did we (?:say|decide|agree)(?: about| on)?|when did we talk about)\s+(?:the\s+|our\s+)?(.+?)[?.!]*$`)
-	recallRE   = lazyExpression(`(?is)^(?:what do you remember about|what do you know about|recall)\s+(.+?)[?.!]*$`)
-	callRE     = lazyExpression(`(?is)^(?:call|use)\s+(?:the\s+)?(?:tool\s+)?([\w.:-]+)\s*(?:with\s+)?(\{.*)?$`)
-	checkRE    = lazyExpression(`(?i)^(?:check|diagnose)\s+(?:the\s+|my\s+)?(?:code|project)[?.!]*$`)
-	nothingRE  = lazyExpression(`(?i)^(?:|here|there|this|the|it|workspace|this folder|current)$`)
-	fenceRE    = lazyExpression("(?s)^```[a-z]*\n(.*?)\n?```$")
-	listWordRE = lazyExpression(`(?i)\s*,\s+and\s+|\s+and\s+|\s*,\s*`)
+	workingDaysRE = lazyExpression(`(?is)^every working ?day at (?:nine|9)(?: o'clock)?,?\s+(.+?)[.!]*$`)
+	rememberRE    = lazyExpression(`(?is)^remember\s*(?:that\s+|:\s*)?(.+)$`)
+	earlierRE     = lazyExpression(`(?is)^(?:what did we (?:say|decide|agree)(?: about| on)?|when did we talk about)\s+(?:the\s+|our\s+)?(.+?)[?.!]*$`)
+	recallRE      = lazyExpression(`(?is)^(?:what do you remember about|what do you know about|recall)\s+(.+?)[?.!]*$`)
+	callRE        = lazyExpression(`(?is)^(?:call|use)\s+(?:the\s+)?(?:tool\s+)?([\w.:-]+)\s*(?:with\s+)?(\{.*)?$`)
+	checkRE       = lazyExpression(`(?i)^(?:check|diagnose)\s+(?:the\s+|my\s+)?(?:code|project)[?.!]*$`)
+	nothingRE     = lazyExpression(`(?i)^(?:|here|there|this|the|it|workspace|this folder|current)$`)
+	fenceRE       = lazyExpression("(?s)^```[a-z]*\n(.*?)\n?```$")
+	listWordRE    = lazyExpression(`(?i)\s*,\s+and\s+|\s+and\s+|\s*,\s*`)
 )
 
 // planStages converts a text to stages; the wishes of one stage are called in one message. Empty means: not understood.
@@ -102,7 +107,7 @@ func readLiteral(s string) ([]wish, string) {
 	}
 	m := writeRE().FindStringSubmatch(s)
 	if m == nil || m[2] == "" {
-		return nil, ""
+		return readBareText(s)
 	}
 	path, content := bareName(m[1]), m[2]
 	if inner := fenceRE().FindStringSubmatch(content); inner != nil {
@@ -116,6 +121,16 @@ func readLiteral(s string) ([]wish, string) {
 		}
 	}
 	return []wish{writeFile(path, content)}, ""
+}
+
+// readBareText reads `write TEXT to FILE` without quotes around the text.
+func readBareText(s string) ([]wish, string) {
+	if m := writeBareRE().FindStringSubmatch(s); m != nil {
+		if tail, ok := afterThen(m[3]); ok {
+			return []wish{writeFile(bareName(m[2]), m[1])}, tail
+		}
+	}
+	return nil, ""
 }
 
 // afterThen accepts what can follow a quoted text: nothing, punctuation, or "and then …".
@@ -274,6 +289,16 @@ func searchRule(s string) []wish {
 // scheduleRule is the rule for reminders. The name of a reminder is what it is about and in how
 // long: the same words again move it.
 func scheduleRule(s string) []wish {
+	if m := workingDaysRE().FindStringSubmatch(s); m != nil {
+		name := []rune(m[1])
+		return []wish{{
+			tool: "schedule_periodic",
+			args: encodeArguments(map[string]any{
+				"name": string(name[:min(len(name), 90)]), "cron": "0 9 * * 1-5", "task": m[1],
+			}),
+			phrase: "do that again and again", subject: m[1], changes: true, later: true, done: "Every working day at nine: " + m[1],
+		}}
+	}
 	m := remindRE().FindStringSubmatch(s)
 	if m == nil {
 		return nil
@@ -305,7 +330,7 @@ func scheduleRule(s string) []wish {
 			"kind":   "reminder",
 			"task":   task,
 		}),
-		phrase: "set a reminder", subject: task, changes: true, done: done,
+		phrase: "set a reminder", subject: task, changes: true, later: true, done: done,
 	}}
 }
 

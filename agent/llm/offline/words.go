@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -108,13 +109,25 @@ func offeredExamples(tools []llm.Tool) []string {
 	return list
 }
 
-// suggestTwo returns two requests that work, or one.
-func suggestTwo(tools []llm.Tool) string {
+// suggestTwo returns two requests that work, or one: those that begin like what was said are first.
+func suggestTwo(tools []llm.Tool, said string) string {
 	list := offeredExamples(tools)
+	verb, _, _ := strings.Cut(strings.ToLower(said), " ")
+	slices.SortStableFunc(list, func(a, b string) int {
+		return cmp.Compare(wordAt(verb, a), wordAt(verb, b))
+	})
 	return strings.Join(list[:min(2, len(list))], " or ")
 }
 
-func trySuggestions(tools []llm.Tool) string { return "Try " + suggestTwo(tools) + "." }
+// wordAt is 0 if an example begins with a word, else 1.
+func wordAt(word, example string) int {
+	if word != "" && strings.HasPrefix(example, "*"+word+" ") {
+		return 0
+	}
+	return 1
+}
+
+func trySuggestions(tools []llm.Tool) string { return "Try " + suggestTwo(tools, "") + "." }
 
 // listAbilities lists what works with the offered tools.
 func listAbilities(tools []llm.Tool) string {
@@ -126,8 +139,11 @@ func listAbilities(tools []llm.Tool) string {
 		"\n\nSend me a picture, and I measure it; a CSV, and I count it; a text, and I read it."
 }
 
-// reportStages describes the results of the stages up to last.
-func reportStages(stages [][]wish, last int, done map[wishPlace]*llm.ToolResult, offered map[string]bool) string {
+// reportStages describes the results of the stages up to last. local: the person is at their own machine, where
+// nothing runs after they have left.
+func reportStages(
+	stages [][]wish, last int, done map[wishPlace]*llm.ToolResult, offered map[string]bool, local bool,
+) string {
 	var parts, left []string
 	for s, stage := range stages {
 		for i, w := range stage {
@@ -137,6 +153,9 @@ func reportStages(stages [][]wish, last int, done map[wishPlace]*llm.ToolResult,
 				parts = append(parts, describeResult(w, r))
 			case s > last:
 				left = append(left, describeWish(w))
+			case !offered[w.tool] && w.later && local:
+				parts = append(parts, fmt.Sprintf("I cannot %s here: nothing runs when you have left. "+
+					"Reminders and tasks at set times work in Telegram.", w.phrase))
 			case !offered[w.tool]:
 				parts = append(parts, fmt.Sprintf(
 					"I could not %s: I would need the tool `%s`, and it is not offered to me here.", w.phrase, w.tool,
