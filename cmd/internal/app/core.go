@@ -60,6 +60,8 @@ type Options struct {
 	Mode string
 	// Checked is set if a simulator runs this process, which has checked the configuration and warned already.
 	Checked bool
+	// AdminCode is a code for the first admin that the same program has just shown (access.KeepCode); "" = none.
+	AdminCode string
 	// Home is the state directory, if it is not data_dir itself.
 	Home string
 	// State is the directory for the state of the person's programs; "" = data_dir (see layout.Terminal).

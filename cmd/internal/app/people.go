@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -25,6 +26,7 @@ func (c *Core) offer(ctx context.Context, guard *access.Guard, username string) 
 	if code == "" { // there is an admin
 		return access.ForgetCode(c.dir)
 	}
+	code = cmp.Or(c.opts.AdminCode, code) // nobody is shown two
 	c.log.Info().Str("first_admin", "there is no admin yet: send /start "+code+
 		" to @"+username+", or open "+access.Link(username, code)).Msg("start")
 	return nil

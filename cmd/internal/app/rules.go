@@ -45,9 +45,9 @@ func OpenRules(opts Options) (*Rules, error) {
 	if err := Ready(opts, check.Use{Terminal: true}); err != nil {
 		return nil, err
 	}
-	home, err := os.MkdirTemp("", "zephbot-rules-")
+	home, err := temporary("rules")
 	if err != nil {
-		return nil, fmt.Errorf("directory for the tools: %w", err)
+		return nil, err
 	}
 	opts.Home, opts.workspaces = home, recordedWorkspaces(opts)
 	r := &Rules{core: newCore(opts), home: home}

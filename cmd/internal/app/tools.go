@@ -52,13 +52,25 @@ func OpenBench(opts Options) (*Bench, error) {
 	return b, nil
 }
 
+// temporary makes a directory for what is gone afterwards.
+func temporary(purpose string) (string, error) {
+	dir, err := os.MkdirTemp("", "zephbot-"+purpose+"-")
+	if err != nil {
+		return "", fmt.Errorf(
+			"make a temporary directory: %w; let this account write in %s, or set TMPDIR to another directory",
+			err, os.TempDir(),
+		)
+	}
+	return dir, nil
+}
+
 // OpenTrial builds what a start builds in a temporary directory: to see whether that is possible, or what tools
 // and servers there are. It writes no log. A running service does not notice it. With an error, the Bench may be
 // there all the same, to be closed.
 func OpenTrial(ctx context.Context, opts Options) (*Bench, error) {
-	home, err := os.MkdirTemp("", "zephbot-trial-")
+	home, err := temporary("trial")
 	if err != nil {
-		return nil, fmt.Errorf("make a temporary directory: %w", err)
+		return nil, err
 	}
 	cfg := *opts.Config
 	cfg.Audit.Enabled = false

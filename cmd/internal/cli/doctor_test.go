@@ -336,6 +336,22 @@ func TestDoctorIll(t *testing.T) {
 	}
 }
 
+// TestDoctorWithoutTemporaryDirectory: a directory for temporary files that cannot be written is named, with what helps.
+//
+//nolint:paralleltest // it changes the environment of the process
+func TestDoctorWithoutTemporaryDirectory(t *testing.T) {
+	c := newClinic(t, telegramtest.Options{})
+	c.write(t, "", "")
+	c.waits()
+	gone := filepath.Join(c.dir, "gone")
+	t.Setenv("TMPDIR", gone)
+	rows, _ := c.rows(t)
+	want := " → let this account write in " + gone + ", or set TMPDIR to another directory"
+	if row := rows["config"]; !strings.HasPrefix(row, "fail ") || !strings.HasSuffix(row, want) {
+		t.Errorf("config is %q, want %q", row, want)
+	}
+}
+
 // call makes a request to Telegram as another program with the token.
 func (c *clinic) call(t *testing.T, method, body string) {
 	t.Helper()

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zephbot/zephbot/bot/access"
+	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/check"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/cmd/internal/upkeep"
@@ -324,10 +325,22 @@ func (c *command) start(ctx context.Context, s *setup) error {
 		}
 	}
 	s.in.say(
-		"The bot starts; Ctrl-C ends it. Later: %s. If something does not work: %s\n"+
-			"Next: write to the bot. In a group: add it there, admit the group (it asks you), and mention it in a "+
-			"message.",
-		s.command("serve"), s.command("doctor"),
+		"The bot starts; Ctrl-C ends it. Later: %s. If something does not work: %s\nNext: %s",
+		s.command("serve"), s.command("doctor"), s.next(cfg),
 	)
-	return c.serve(ctx, cfg, false)
+	opts := c.options(cfg)
+	opts.AdminCode = s.code
+	return app.Serve(ctx, opts)
+}
+
+// next says what the person does once the bot runs.
+func (s *setup) next(cfg *config.Config) string {
+	switch {
+	case len(cfg.Telegram.Admins) > 0 || s.path == "": // of a file that was there the bot knows who its admins are
+		return "write to the bot. In a group: add it there, admit the group (it asks you), and mention it in a message."
+	case s.code != "":
+		return "open the link above, or send the bot /start " + s.code + ": that makes you its admin."
+	default:
+		return "send the bot the code that it shows below (first_admin): that makes you its admin."
+	}
 }

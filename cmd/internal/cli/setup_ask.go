@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
@@ -51,6 +52,18 @@ func newAsker(ctx context.Context, env Env) *asker {
 // say prints a text and ends its line.
 func (a *asker) say(format string, args ...any) {
 	a.show(wrapWords(fmt.Sprintf(format, args...), a.columns()) + "\n")
+}
+
+// sentence prints what is wrong as a sentence, and what follows it.
+func (a *asker) sentence(text, then string) {
+	first, size := utf8.DecodeRuneInString(text)
+	if word, _, _ := strings.Cut(text, " "); !strings.ContainsAny(word, "/:.") { // an address is written as it is
+		text = string(unicode.ToUpper(first)) + text[size:]
+	}
+	if !strings.ContainsAny(text[max(0, len(text)-1):], ".?!") {
+		text += "."
+	}
+	a.say("%s", strings.TrimSpace(text+" "+then))
 }
 
 // show prints a text as it is. A terminal that is gone is noticed when it is read.

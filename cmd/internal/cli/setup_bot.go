@@ -29,7 +29,7 @@ func (s *setup) askToken(ctx context.Context) error {
 		if err == nil || !s.in.person {
 			return refused(err)
 		}
-		s.in.say("The token of %s: %s.", from, err)
+		s.in.sentence(fmt.Sprintf("the token of %s: %v", from, err), "")
 		if s.f.tokenFile == "" {
 			return usageError{errors.New("correct or unset ZEPH_TELEGRAM_TOKEN, which wins over the file")}
 		}
@@ -55,7 +55,7 @@ func (s *setup) askToken(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		s.in.say("%s. Please try again.", err)
+		s.in.sentence(err.Error(), "Please try again.")
 	}
 }
 
@@ -119,8 +119,8 @@ func (s *setup) askAdmin(ctx context.Context) error {
 }
 
 // laterAdmin says how somebody becomes the admin later, after a code was shown.
-const laterAdmin = "Nobody is admin yet. The link stays good: whoever follows it once the bot runs is the first. The " +
-	"bot also shows a code at its start."
+const laterAdmin = "Nobody is admin yet. The link stays good: whoever follows it once the bot runs is the first. When " +
+	"the bot is started later, it shows a code, too."
 
 // noAdmin says how somebody becomes the admin later.
 const noAdmin = "Nobody is admin yet: at its start the bot shows a code, and whoever sends it to the bot is the first."
@@ -215,11 +215,12 @@ func (s *setup) await(
 
 // unstick says what is in the way of the messages of the bot, and removes a webhook if the person wants that.
 func (s *setup) unstick(ctx context.Context, err error) (over bool, _ error) {
-	s.in.say("%s.", err)
 	obstacle, ok := errors.AsType[*upkeep.Obstacle](err)
 	if !ok || obstacle.Host == "" {
+		s.in.sentence(err.Error(), "Waiting …")
 		return false, nil
 	}
+	s.in.sentence(err.Error(), "")
 	yes, err := s.in.yes("Take the webhook away, so that this bot gets its messages?", false)
 	if err != nil {
 		return true, err
@@ -229,7 +230,7 @@ func (s *setup) unstick(ctx context.Context, err error) (over bool, _ error) {
 		return true, errors.New("the bot belongs to another program; nothing was written")
 	}
 	if err := s.bot.Release(ctx); err != nil {
-		s.in.say("%s.", err)
+		s.in.sentence(err.Error(), "")
 		return false, nil
 	}
 	s.in.say("It is gone. Waiting …")

@@ -229,7 +229,7 @@ func address(text string) bool {
 // pick asks which source it is.
 func (s *setup) pick(list []source) (source, error) {
 	for i, one := range list {
-		s.in.say("  %d  %s", i+1, one.title)
+		s.in.say("  %*d  %s", len(strconv.Itoa(len(list))), i+1, one.title)
 	}
 	for {
 		answer, err := s.in.line("Which one? [1]: ")
@@ -271,7 +271,7 @@ func (s *setup) askProvider(ctx context.Context, from source) (p *config.Provide
 		if ctx.Err() != nil {
 			return nil, false, ctx.Err()
 		}
-		s.in.say("%s.", trouble.Text)
+		s.in.sentence(trouble.Text, "")
 		switch next, err := s.mend(ctx, p, trouble); {
 		case err != nil || next == another:
 			return nil, false, err
@@ -394,7 +394,7 @@ func (s *setup) listModels(ctx context.Context, p *config.Provider) ([]string, e
 		if trouble.Kind != providers.WrongKey {
 			return nil, nil // the call that follows says what is wrong
 		}
-		s.in.say("%s.", trouble.Text)
+		s.in.sentence(trouble.Text, "")
 		key, err := s.in.secret("Key, once more; Enter goes on with this one")
 		if err != nil || key == "" {
 			return nil, err

@@ -58,7 +58,7 @@ func (s *setup) suitable(dir string) (bool, error) {
 		}
 	}
 	if text := s.unsuitable(dir); text != "" {
-		s.in.say("%s.", text)
+		s.in.sentence(text, "")
 		return false, nil
 	}
 	if dir == "/" || dir == s.c.env.Home {

@@ -174,7 +174,7 @@ func TestSetup(t *testing.T) {
 	c.env = nil
 	d := begin(t, c, nil)
 	d.says(`Token \(not shown\): `, "hunter2-hunter2")
-	d.sees("this is no bot token: .* Please try again")
+	d.sees("This is no bot token: .* Please try again")
 	d.says(`Token \(not shown\): `, "123456:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
 	d.sees("Telegram does not accept this token; .* Please try again")
 	d.says(`Token \(not shown\): `, " "+c.tg.Token()+" ")
@@ -193,7 +193,7 @@ func TestSetup(t *testing.T) {
 	d.says(`Key of the API; Enter if it needs none \(not shown\): `, "sk-wrong-key-of-ann")
 	d.says(`does not accept the key .*\nKey, once more; Enter goes on with this one \(not shown\): `, vendorKey)
 	d.says(`It has 3 models: gpt-good, hear-1, text-embed\nModel: `, "gpt-god")
-	d.says(`has no model gpt-god; did you mean gpt-good\?\.\nIt has 3 models: gpt-good, hear-1, text-embed\nModel \[gpt-good\]: `, "")
+	d.says(`has no model gpt-god; did you mean gpt-good\?\nIt has 3 models: gpt-good, hear-1, text-embed\nModel \[gpt-good\]: `, "")
 	d.sees("ok: gpt-good answers")
 	d.says("or the path of yours: ", "zephbot.go")
 	d.says(`zephbot.go does not exist. Make it\? \[Y/n\]: `, "n")
@@ -338,6 +338,38 @@ func TestSetupStops(t *testing.T) {
 	}
 }
 
+// TestSetupLeavesTheAdminForLater: who goes on without becoming the admin is told at the end how to, with the one code
+// that the screen shows.
+func TestSetupLeavesTheAdminForLater(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, telegramtest.Options{})
+	d := begin(t, c, nil)
+	d.says("Token", c.tg.Token())
+	d.says("Waiting", "")
+	d.sees("Nobody is admin yet")
+	d.says("Which one", "18")
+	d.says("or the path of yours: ", "")
+	d.says(`\[y/N\]: `, "")
+	last := d.sees(`Next: open the link above, or send the bot /start [A-Z2-7]{16}: that makes you its admin\.`)
+	code := regexp.MustCompile(`[A-Z2-7]{16}`).FindString(last[strings.Index(last, "Next"):])
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := c.tg.WaitFor(ctx, func() bool { return strings.Contains(d.err.String(), "first_admin") }); err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range regexp.MustCompile(`\b[A-Z2-7]{16}\b`).FindAllString(d.screen.String()+d.err.String(), -1) {
+		if other != code {
+			t.Errorf("a second code is shown, %s:\n%s%s", other, d.screen, d.err.String())
+		}
+	}
+	c.tg.Say(1001, 1001, telegramtest.Message{Text: "/start " + code})
+	d.hears("You are an admin")
+	d.stop()
+	if code := d.ends(); code != cli.Fine {
+		t.Errorf("exit %d: %s", code, d.err.String())
+	}
+}
+
 // TestSetupObstacles: a webhook of another program is taken away if the person wants that; another poller is named; the
 // admin can be left to the service; models on this machine are found.
 func TestSetupObstacles(t *testing.T) {
@@ -347,15 +379,15 @@ func TestSetupObstacles(t *testing.T) {
 	d := begin(t, c, []string{"127.0.0.1:1", strings.TrimPrefix(c.llm.URL, "http://")}, "--no-start", "--sandbox", "required", "--data-dir", "state")
 	c.call(t, "setWebhook", `{"url":"https://other.example.com/secret-path"}`)
 	d.says("Token", c.tg.Token())
-	d.says(`a webhook is set for this bot at other\.example\.com: .*\nTake the webhook away.*\[y/N\]: `, "y")
+	d.says(`A webhook is set for this bot at other\.example\.com: .*\nTake the webhook away.*\[y/N\]: `, "y")
 	d.sees("It is gone")
 	c.tg.AddFault(telegramtest.Fault{Method: "getUpdates", Kind: telegramtest.Fault409, Count: 1})
-	d.sees(`another program polls with this token \(409\)`)
+	d.sees(`Another program polls with this token \(409\); .*\. Waiting …\n`)
 	if _, err := io.WriteString(d.keys, "\n"); err != nil {
 		t.Fatal(err)
 	}
 	d.sees("Nobody is admin yet. The link stays good")
-	d.says(`1  a server on this machine at 127\.0\.0\.1:\d+ \(gpt-good, hear-1, text-embed\)\n  2  OpenAI\n(.*\n)*  19  none for now.*\nWhich one`, "1")
+	d.says(`\n   1  a server on this machine at 127\.0\.0\.1:\d+ \(gpt-good, hear-1, text-embed\)\n   2  OpenAI\n(.*\n)*  19  none for now.*\nWhich one`, "1")
 	d.says(`Model \[gpt-good\]: `, "")
 	d.says("or the path of yours: ", "")
 	d.sees(`Start the bot with: zephbot serve`)
