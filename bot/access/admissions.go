@@ -48,7 +48,7 @@ func (d *Admissions) Feature(words texts.Words, follow func(ctx context.Context)
 		Off:  d == nil,
 		Commands: []feature.Command{
 			{Name: "people", Audience: feature.Admins, Private: true, Run: d.People, OffText: words.PeopleOff},
-			{Name: "admit", Audience: feature.Admins, Private: true, Run: d.Admit, OffText: words.PeopleOff},
+			{Name: "admit", Audience: feature.Admins, Run: d.Admit, OffText: words.PeopleOff},
 			{Name: "invite", Audience: feature.Admins, Private: true, Run: d.Invite, OffText: words.PeopleOff},
 			{Name: "remove", Audience: feature.Admins, Private: true, Run: d.Remove, OffText: words.PeopleOff},
 		},

@@ -525,7 +525,7 @@ MCP servers: 1 of 2 connected`
 	want += `
 
 For admins:
-Everywhere: 0 working, 1 waiting for a decision, 2 messages in the queue, 0 not delivered yet, 0 perhaps lost
+Everywhere: 1 question waits for a decision, 2 messages in the queue
 Kernel sandbox: none
 Stores: PostgreSQL, counters in the process
 zephbot 1.2, up 3 hours`

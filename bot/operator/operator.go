@@ -113,9 +113,9 @@ func New(deps Deps) *Page {
 	return p
 }
 
-// Feature returns /admin; p is nil where nobody could sign in.
+// Feature returns /admin, which is off where there is no page; p is nil where nobody could sign in.
 func (p *Page) Feature(words texts.Words) feature.Feature {
-	return feature.Feature{Name: "operator", Off: p == nil, Commands: []feature.Command{
+	return feature.Feature{Name: "operator", Off: p == nil || p.deps.Listen == "", Commands: []feature.Command{
 		{Name: "admin", Audience: feature.Admins, Private: true, Run: p.Command, OffText: words.OperatorOff},
 	}}
 }

@@ -149,7 +149,9 @@ func (s Settings) settingsCard(call *turn.Call, just map[texts.SettingName]strin
 			buttons = append(buttons, button)
 		}
 	}
-	if !msg.Place.Group {
+	if msg.Place.Group {
+		shown.Shared, shown.Own = s.choosers(call)
+	} else {
 		set, known := just[settingOwn]
 		if !known {
 			set = s.chosen.Value()[factKey(msg.Caller, ownSet)]
@@ -169,6 +171,33 @@ func (s Settings) settingsCard(call *turn.Call, just map[texts.SettingName]strin
 		}
 	}
 	return content
+}
+
+// choosers names what the admins of a group choose there, and what each person chooses in private.
+func (s Settings) choosers(call *turn.Call) (shared, own []string) {
+	language := call.Message.Language
+	admin := *call
+	admin.Admin = true
+	for _, setting := range s.changeable(&admin) {
+		shared = append(shared, s.deps.Words.SettingButton(language, setting))
+	}
+	for _, section := range s.Sections {
+		if button, may := section.Button(&admin); may {
+			shared = append(shared, button.Label)
+		}
+	}
+	msg := *call.Message
+	msg.Place.Group = false
+	private := *call
+	private.Message = &msg
+	for _, setting := range s.changeable(&private) {
+		switch setting {
+		case texts.SettingZone, texts.SettingModel, texts.SettingReceipts, texts.SettingSpeech: // not in a group
+		default:
+			own = append(own, s.deps.Words.SettingButton(language, setting))
+		}
+	}
+	return shared, own
 }
 
 // valueCard shows what one setting can be, with a button for each value.

@@ -97,6 +97,9 @@ func (d *Handler) orderPage(ctx context.Context, call *turn.Call) (order []bot.F
 	if last != "" && last != msg.ID {
 		return nil, w.TranscriptOften(msg.Language), nil
 	}
+	if some, err := d.deps.Pages.Any(ctx, x.Page); err != nil || !some {
+		return nil, w.TranscriptNothing(msg.Language), err
+	}
 	value, err := json.Marshal(x)
 	if err != nil {
 		return nil, "", fmt.Errorf("note a page: %w", err)

@@ -61,11 +61,10 @@ const (
 type settingsBook struct {
 	Head, HeadGroup string
 	Self            string // the name of the language, in it
-	// Lines is a line of the list for each setting, with its value.
-	Lines             map[string]string
-	Deaf              string // recordings cannot be written down
-	FootOwn, FootEach string
-	// Asks is above the values of a setting, and Buttons labels the button that shows them.
+	Deaf            string // recordings cannot be written down
+	FootOwn         string
+	FootEach        string // what admins choose, what each person chooses
+	// Asks is above the values of a setting, and Buttons is its name: in the list, and on the button that shows them.
 	Asks, Buttons map[string]string
 	// Values are what the settings can be, by SETTING_VALUE; where there is none, SETTING_auto.
 	Values       map[string]string
@@ -83,12 +82,14 @@ type Settings struct {
 	Now         time.Time // as an example of the clock
 	Values      map[SettingName]string
 	More        []string // lines of other features
+	// Shared and Own name what the admins of a group choose there, and what each person chooses in private.
+	Shared, Own []string
 }
 
 // Settings answers /settings. A group has no language, clock or voice: these are each person's own.
 func (w Words) Settings(language string, s Settings) string {
 	b := &w.in(language).Settings
-	line := func(setting SettingName, value string) string { return fmt.Sprintf(b.Lines[string(setting)], value) }
+	line := func(setting SettingName, value string) string { return b.Buttons[string(setting)] + ": " + value }
 	chosen := func(setting SettingName) string {
 		return line(setting, w.SettingValue(language, setting, s.Values[setting]))
 	}
@@ -103,7 +104,8 @@ func (w Words) Settings(language string, s Settings) string {
 			shared += "\n" + chosen(SettingContext)
 		}
 		lines := append([]string{b.HeadGroup, zone, model, shared, chosen(SettingQuestions)}, s.More...)
-		return strings.Join(append(lines, "", b.FootEach), "\n")
+		foot := fmt.Sprintf(b.FootEach, strings.Join(s.Shared, ", "), strings.Join(s.Own, ", "))
+		return strings.Join(append(lines, "", foot), "\n")
 	}
 	voice := b.Deaf
 	if s.Heard {

@@ -61,11 +61,8 @@ type Redis struct {
 	For   time.Duration // how long it has been so
 }
 
-// Filtered sums up what the output filters did, in characters and in outputs of each confidence.
-type Filtered struct {
-	In, Out                 int
-	Full, Partial, Fallback int
-}
+// Filtered sums up what the output filters did, in characters.
+type Filtered struct{ In, Out int }
 
 // Status replies to /status: what happens in the conversation, in words, and for admins the state of the service.
 func (w Words) Status(language string, s Status) string {
@@ -116,11 +113,11 @@ func (w Words) details(b *book, language string, d *Details) []string {
 	}
 	lines := []string{
 		b.Commands.HelpAdmin,
-		fmt.Sprintf(
-			b.Status.All, d.Counts.Running, d.Counts.Parked, d.Counts.Queued, d.Counts.Undelivered, d.Counts.Lost,
-		),
-		w.Reason(language, d.Sandbox.Map(visible.Name)),
 	}
+	if open := b.Status.Open.list(d.Counts); len(open) > 0 {
+		lines = append(lines, fmt.Sprintf(b.Status.All, strings.Join(open, ", ")))
+	}
+	lines = append(lines, w.Reason(language, d.Sandbox.Map(visible.Name)))
 	switch d.Previews {
 	case PreviewsShown:
 		lines = append(lines, b.Status.PreviewsShown)
@@ -138,10 +135,10 @@ func (w Words) details(b *book, language string, d *Details) []string {
 			b.Status.Kept.Processes, n, visible.Name(d.Processes[0]), visible.Name(strings.Join(d.Processes[1:], ", ")),
 		))
 	}
-	if f := d.Filters; f.In > 0 {
+	if f := d.Filters; f.In > 0 && 1000*(f.In-f.Out) >= f.In { // less is nothing
 		lines = append(lines, fmt.Sprintf(
 			b.Status.Filters, w.decimal(language, 100*float64(f.In-f.Out)/float64(f.In), 1),
-			w.number(language, int64(f.In)), f.Full, f.Partial, f.Fallback,
+			w.number(language, int64(f.In)),
 		))
 	}
 	return append(lines, fmt.Sprintf(b.Status.Version, visible.Name(d.Version), w.Duration(language, d.Up)))
@@ -170,15 +167,34 @@ type storesBook struct {
 	Processes        string // number, this one, the others
 }
 
+// openBook names what is open in all conversations together.
+type openBook struct{ Running, Parked, Queued, Undelivered, Lost count }
+
+// list says what there is, and not what there is none of.
+func (b *openBook) list(c bot.Counts) []string {
+	var list []string
+	for _, one := range []struct {
+		n    int
+		says count
+	}{{c.Running, b.Running}, {c.Parked, b.Parked}, {c.Queued, b.Queued}, {c.Undelivered, b.Undelivered}, {c.Lost, b.Lost}} {
+		if one.n > 0 {
+			list = append(list, one.says.say(one.n))
+		}
+	}
+	return list
+}
+
 // statusBook is what /status says in one language.
 type statusBook struct {
-	Running, Parked, Away         string // duration
-	Waiting                       count
-	With, Bare                    string // model, number of tools
-	Fenced                        string
-	Servers                       string // connected, all
-	All, Stores, Filters, Version string
-	Kept                          storesBook
+	Running, Parked, Away    string // duration
+	Waiting                  count
+	With, Bare               string // model, number of tools
+	Fenced                   string
+	Servers                  string // connected, all
+	All                      string // what is open
+	Open                     openBook
+	Stores, Filters, Version string
+	Kept                     storesBook
 
 	PreviewsShown, PreviewsCannot, PreviewsOff string
 

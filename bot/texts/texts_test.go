@@ -201,7 +201,7 @@ func everything(l string) map[string][]string {
 	for _, lane := range []bot.Lane{{}, {Turn: "t", State: bot.Running}, {Turn: "t", State: bot.Parked}, {Turn: "t", State: bot.Waiting}} {
 		m["Status"] = append(m["Status"], w.Status(l, texts.Status{Model: "gpt", Persona: "tutor", Lane: lane, Since: time.Minute}), w.Status(l, texts.Status{
 			Model: "gpt", Lane: lane, Waiting: 2, Tools: []string{"bash"}, Fenced: true, Servers: texts.Connected{Connected: 1, All: 2},
-			Details: &texts.Details{Sandbox: reason.Plain("x"), Embedded: lane.Turn == "", Engine: "SQLite", Filters: texts.Filtered{In: 10, Out: 1}, Version: "1", Up: time.Hour},
+			Details: &texts.Details{Sandbox: reason.Plain("x"), Embedded: lane.Turn == "", Engine: "SQLite", Filters: texts.Filtered{In: 10, Out: 1}, Counts: bot.Counts{Running: 1, Parked: 2, Queued: 5, Undelivered: 1, Lost: 21}, Version: "1", Up: time.Hour},
 		}))
 	}
 	for _, p := range []texts.Previews{texts.PreviewsShown, texts.PreviewsCannot, texts.PreviewsOff} {

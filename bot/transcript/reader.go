@@ -63,21 +63,9 @@ type Order struct {
 func (r *Reader) Write(
 	ctx context.Context, o *Order, place bot.Place, language string, bare bool, out io.Writer,
 ) error {
-	entries, cut, err := r.read(ctx, o.Session)
+	entries, cut, err := r.readOrder(ctx, o)
 	if err != nil {
-		return fmt.Errorf("read the conversation of a page: %w", err)
-	}
-	if o.Group {
-		first := slices.IndexFunc(entries, func(e journal.Entry) bool {
-			return e.Kind == journal.UserEntry && e.Child == "" && e.Caller == o.Caller
-		})
-		if first < 0 {
-			return ErrNothing
-		}
-		entries = entries[first:]
-	}
-	if !slices.ContainsFunc(entries, func(e journal.Entry) bool { return e.Spoken() }) {
-		return ErrNothing
+		return err
 	}
 	deps := Deps{
 		Open: func(ctx context.Context, hash string) (io.ReadCloser, error) {
@@ -95,6 +83,35 @@ func (r *Reader) Write(
 		Entries: entries, Cut: cut, Name: o.Name, Caller: o.Caller, Group: o.Group, Everything: o.Everything,
 		Bare: bare, Language: language, Made: r.Now(),
 	}, out)
+}
+
+// Any reports whether there is something that a page could show.
+func (r *Reader) Any(ctx context.Context, o *Order) (bool, error) {
+	_, _, err := r.readOrder(ctx, o)
+	if errors.Is(err, ErrNothing) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// readOrder returns the entries of a page; the error is ErrNothing if there is nothing to show.
+func (r *Reader) readOrder(ctx context.Context, o *Order) (entries []journal.Entry, cut bool, err error) {
+	if entries, cut, err = r.read(ctx, o.Session); err != nil {
+		return nil, false, fmt.Errorf("read the conversation of a page: %w", err)
+	}
+	if o.Group {
+		first := slices.IndexFunc(entries, func(e journal.Entry) bool {
+			return e.Kind == journal.UserEntry && e.Child == "" && e.Caller == o.Caller
+		})
+		if first < 0 {
+			return nil, false, ErrNothing
+		}
+		entries = entries[first:]
+	}
+	if !slices.ContainsFunc(entries, func(e journal.Entry) bool { return e.Spoken() }) {
+		return nil, false, ErrNothing
+	}
+	return entries, cut, nil
 }
 
 // read returns the entries of the conversation that is under way, oldest first, and whether earlier ones are left out.

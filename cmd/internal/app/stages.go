@@ -311,28 +311,19 @@ func (s *stages) shape(o *chain.Options) {
 
 // tally sums up what the filter has done since the start, for /status.
 type tally struct {
-	mu                      sync.Mutex
-	in, out                 int
-	full, partial, fallback int
+	mu      sync.Mutex
+	in, out int
 }
 
 func (t *tally) add(st filter.Stats) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.in, t.out = t.in+st.CharsIn, t.out+st.CharsOut
-	switch st.Level {
-	case filter.Full:
-		t.full++
-	case filter.Partial:
-		t.partial++
-	case filter.Fallback:
-		t.fallback++
-	}
 }
 
 // sum returns the totals.
 func (t *tally) sum() texts.Filtered {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return texts.Filtered{In: t.in, Out: t.out, Full: t.full, Partial: t.partial, Fallback: t.fallback}
+	return texts.Filtered{In: t.in, Out: t.out}
 }
