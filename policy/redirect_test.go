@@ -49,4 +49,14 @@ func TestRedirections(t *testing.T) {
 	if got := s.Decide(bash("echo a > out.txt")); !strings.Contains(got.Reason.String(), "writes to `out.txt`") || !strings.Contains(got.Rule, `permissions.bash[0] "*" allow`) {
 		t.Errorf("%+v", got)
 	}
+	bare := newSet(t, policy.Options{Unasked: policy.UnaskedReading})
+	for text, want := range map[string]string{
+		"echo hello > notes.txt": "The redirection in `echo hello > notes.txt` writes to `notes.txt`.",
+		"make > log.txt":         "No rule allows `make`.",
+		"make":                   "No rule allows `make`.",
+	} {
+		if got := bare.Decide(inWork(bare, text, nil)); got.Effect != policy.Ask || got.Reason.String() != want {
+			t.Errorf("%q: %+v", text, got)
+		}
+	}
 }

@@ -304,11 +304,14 @@ func (r *shellRules) builtin(c *call, sc *command.Script) answer {
 	if !sc.Certain() {
 		return uncertain(sc, "bash asks")
 	}
-	text := sc.Text
+	asks := answer{effect: Ask, rule: "built-in: bash asks", code: reason.NoRule, about: &sc.Text}
 	if len(sc.Commands) == 1 {
-		text = sc.Commands[0].Text
+		asks.about = &sc.Commands[0].Text
 	}
-	return answer{effect: Ask, rule: "built-in: bash asks", code: reason.NoRule, about: &text}
+	if target, ok := onlyRedirects(sc); ok {
+		asks.code, asks.about, asks.target = reason.RedirectionWrites, &sc.Text, &target
+	}
+	return asks
 }
 
 // later denies a script in which an unknown program may run something that a deny rule matches: "choom -n 0 -- rm x"
@@ -380,6 +383,16 @@ func overwrites(sc *command.Script, target, rule string) answer {
 		about:  &sc.Text,
 		target: &target,
 	}
+}
+
+// onlyRedirects returns the file to which a script writes that would only read without its redirections.
+func onlyRedirects(sc *command.Script) (target string, ok bool) {
+	bare := *sc
+	bare.Redirects = nil
+	if _, ok := command.ReadsOnly(bare); !ok {
+		return "", false
+	}
+	return written(sc)
 }
 
 // written returns the target of the first redirection that may create or change a file.

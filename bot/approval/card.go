@@ -56,6 +56,7 @@ func (b *Broker) questionCard(a *bot.Approval) (bot.Content, *bot.File, error) {
 	}
 	c.Found, found = found, visible.Found{}
 	c.Reason = w.Reason(lang, reasonOf(&q).Map(line))
+	c.NoAlways = info.Admin && a.Needed <= 1 && len(q.Offers) == 0 && q.Whole == nil && q.Suspicious == ""
 	b.tellDeed(&c, lang, deed, &q, line)
 	for _, name := range q.Changed {
 		c.Changed = append(c.Changed, line(name))

@@ -15,13 +15,16 @@ import (
 // shownLength is how much of what was said a person is shown of each place, in characters.
 const shownLength = 200
 
-// Feature returns /search.
-func (s *Searcher) Feature() feature.Feature {
-	return feature.Feature{Name: "search", Commands: []feature.Command{{Name: "search", Run: s.answer}}}
+// Feature returns /search. name is what people know the bot as; "" = it has no name.
+func (s *Searcher) Feature(name string) feature.Feature {
+	return feature.Feature{Name: "search", Commands: []feature.Command{{
+		Name: "search",
+		Run:  func(ctx context.Context, call *turn.Call) (turn.Effect, error) { return s.answer(ctx, call, name) },
+	}}}
 }
 
 // answer answers /search WORDS.
-func (s *Searcher) answer(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+func (s *Searcher) answer(ctx context.Context, call *turn.Call, name string) (turn.Effect, error) {
 	msg, w := call.Message, s.deps.Words
 	say := func(text string) (turn.Effect, error) {
 		return call.Reply(bot.Content{Text: text, Entities: render.Inert(text), Language: msg.Language}), nil
@@ -40,6 +43,11 @@ func (s *Searcher) answer(ctx context.Context, call *turn.Call) (turn.Effect, er
 	r, err := s.find(ctx, in, &query{terms: terms, length: shownLength})
 	if err != nil {
 		return turn.Effect{}, err
+	}
+	for i := range r.list {
+		if r.list[i].answer {
+			r.list[i].speaker = name
+		}
 	}
 	return call.Reply(pageOf(w.At(msg.Place), msg, &r)), nil
 }

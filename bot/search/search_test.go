@@ -92,7 +92,7 @@ func addressOf(place bot.Place, message string) string {
 // asks gives /search in a place, and returns the answer.
 func (w *world) asks(place bot.Place, person, words string) bot.Content {
 	w.Helper()
-	commands := w.searcher().Feature().Commands
+	commands := w.searcher().Feature("Zeph").Commands
 	e, err := commands[0].Run(w.Context(), &turn.Call{Session: place.SessionKey(person), Message: &bot.Message{
 		Place: place, Person: person, Caller: "telegram:" + person, Args: words, Language: "en",
 	}})
@@ -166,7 +166,7 @@ func TestPage(t *testing.T) {
 	w := &world{T: t, Store: bottest.New()}
 	w.said(shared, "what do we call it?", "The name is **Heron**, decided on Monday; see heron.example/x")
 	got := w.asks(inGroup, "42", "héron NAME")
-	const want = "What was said here about “héron NAME”: 1\n\n20 Nov 2026, 09:02 UTC, me\nThe name is Heron, decided on Monday; see heron.example/x"
+	const want = "What was said here about “héron NAME”: 1\n\n20 Nov 2026, 09:02 UTC, Zeph\nThe name is Heron, decided on Monday; see heron.example/x"
 	if got.Text != want {
 		t.Errorf("%q", got.Text)
 	}
@@ -176,7 +176,7 @@ func TestPage(t *testing.T) {
 		marked = append(marked, e.Type+" "+e.URL+" "+string(units[e.Offset:e.Offset+e.Length]))
 	}
 	if diff := cmp.Diff([]string{
-		"text_link https://chat/-1001/5/10 20 Nov 2026, 09:02 UTC, me", "bold  name", "bold  Heron", "code  heron.example/x",
+		"text_link https://chat/-1001/5/10 20 Nov 2026, 09:02 UTC, Zeph", "bold  name", "bold  Heron", "code  heron.example/x",
 	}, marked); diff != "" {
 		t.Error(diff)
 	}
@@ -189,7 +189,7 @@ func TestPage(t *testing.T) {
 		"?!":                        "Write the words to look for",
 		strings.Repeat("ab ", 1):    "I found nothing about “ab”",
 		"a b c d e f g h i j k l m": "Those are too many words: up to 12 work.",
-		"monday zebra":              "Nobody has said all of “monday zebra” here",
+		"monday zebra":              "Your conversation with me here does not have all of “monday zebra”.",
 		"zebra monkey monday":       "I found nothing",
 	} {
 		if got := w.asks(inGroup, "42", words).Text; !strings.HasPrefix(got, want) {

@@ -36,6 +36,7 @@ type Card struct {
 	Again              bool     // something else was approved before
 	Partial            int      // > 0: so many files are compared again, and not the others
 	Exit               int      // its exit code when it was tried
+	NoAlways           bool     // to an admin: no standing approval can cover the call
 }
 
 // nameLength limits the name of a person, in UTF-16 units.
@@ -119,6 +120,9 @@ func (w Words) CardFoot(language string, c Card) string {
 	}
 	if c.Reason != "" {
 		lines = append(lines, fmt.Sprintf(b.Card.Why, c.Reason))
+	}
+	if c.NoAlways {
+		lines = append(lines, fmt.Sprintf(b.Card.NoAlways, b.Buttons.Always))
 	}
 	if asker := named(c.Asker); asker != "" {
 		lines = append(lines, fmt.Sprintf(b.Card.Asker, asker))

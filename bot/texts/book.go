@@ -116,6 +116,7 @@ type cardBook struct {
 	Agent                                    string // name of a sub-agent
 	Asker                                    string // name of a person
 	Why                                      string // reason
+	NoAlways                                 string // label of the button that is not there
 	SoFar                                    string // steps, money
 	Steps                                    count
 	Expires                                  string // time, name of the question

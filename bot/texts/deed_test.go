@@ -25,7 +25,7 @@ func deeds(l string, m map[string][]string) {
 		m["Untold"] = append(m["Untold"], w.Untold(l, why, "h"))
 	}
 	m["DiffButton"] = []string{w.DiffButton(l)}
-	m["CardFoot"] = append(m["CardFoot"], w.CardFoot(l, texts.Card{Again: true, Exit: 2, Partial: 1, Untold: w.Untold(l, "slow", "")}), w.CardFoot(l, texts.Card{Partial: 1000}))
+	m["CardFoot"] = append(m["CardFoot"], w.CardFoot(l, texts.Card{Again: true, NoAlways: true, Exit: 2, Partial: 1, Untold: w.Untold(l, "slow", "")}), w.CardFoot(l, texts.Card{Partial: 1000}))
 	m["CardHead"] = append(m["CardHead"], w.CardHead(l, texts.Card{Tool: "x", Deed: w.Deed(l, &doings[0].effect)}))
 }
 

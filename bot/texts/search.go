@@ -50,11 +50,11 @@ func (w Words) SearchHead(language string, s Searched) string {
 	return strings.Join(lines, "\n")
 }
 
-// SearchWho says when something was said and by whom; answer: by the bot.
+// SearchWho says when something was said and by whom; answer: by the bot, whose name speaker is then, if it has one.
 func (w Words) SearchWho(language string, at time.Time, speaker string, answer bool) string {
 	b, who := w.in(language).Search, named(speaker)
 	switch {
-	case answer:
+	case who == "" && answer:
 		who = b.Me
 	case who == "":
 		who = b.Somebody

@@ -166,7 +166,7 @@ func everything(l string) map[string][]string {
 		w.SearchHead(l, texts.Searched{Query: "x"}), w.SearchHead(l, texts.Searched{Query: "x", Shown: 1, All: 1, Bounded: true}),
 		w.SearchHead(l, texts.Searched{Query: "x", Shown: 8, All: 9}), w.SearchHead(l, texts.Searched{Query: "x", Shown: 1, All: 1, Partly: true}),
 	}
-	m["SearchWho"] = []string{w.SearchWho(l, at, "", true), w.SearchWho(l, at, "", false)}
+	m["SearchWho"] = []string{w.SearchWho(l, at, "", true), w.SearchWho(l, at, "Zeph", true), w.SearchWho(l, at, "", false)}
 	m["SearchHelp"], m["SearchLong"], m["SearchNowhere"] = []string{w.SearchHelp(l)}, []string{w.SearchLong(l, 12)}, []string{w.SearchNowhere(l)}
 	m["Reason"] = []string{w.Reason(l, reason.New(reason.NoRule, "`x`"))}
 	m["Said"] = []string{w.Said(l, reason.New(reason.SandboxHelper)), w.Said(l, reason.Notes(reason.New(reason.InWorkspace), reason.New(reason.WithoutNetwork), reason.Plain("x")))}

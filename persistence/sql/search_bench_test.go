@@ -43,7 +43,7 @@ func BenchmarkSearch(b *testing.B) {
 		b.Run(chat, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := s.Feature().Commands[0].Run(b.Context(), call); err != nil {
+				if _, err := s.Feature("").Commands[0].Run(b.Context(), call); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -60,7 +60,7 @@ func (s *service) listFeatures(store bot.Store, questions servers.Questions, sto
 		s.serverHandler.Feature(),
 		s.recap.Feature(),
 		s.speaks(),
-		c.searcher.Feature(),
+		c.searcher.Feature(ch.display),
 		refusal.Explainer{Store: store, Words: words}.Feature(),
 		c.receipts(ch, store).Feature(),
 		s.privacy.Feature(ch.name != terminal.Name),

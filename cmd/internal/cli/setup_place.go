@@ -100,7 +100,8 @@ func (s *setup) askSandbox(ctx context.Context) error {
 	}
 	text, full := upkeep.Sandbox(ctx)
 	s.in.explain("\n5 of 5: the sandbox\nThe kernel can keep commands of the bot away from your other files and from "+
-		"the network. This machine has: %s", text)
+		"the network. The network is open to them unless you set tools.shell.allow_network = false. This machine has: %s",
+		text)
 	question := "That is all it takes: commands of the bot run inside it. Refuse them if it is ever missing? If you " +
 		"do not know, press Enter."
 	if !full {

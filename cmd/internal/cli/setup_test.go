@@ -202,6 +202,7 @@ func TestSetup(t *testing.T) {
 	d.says(`Please answer y or n\.\n.*\[y/N\]: `, "")
 	d.says("or the path of yours: ", "project")
 	d.says(`project does not exist. Make it\? \[Y/n\]: `, "")
+	d.sees(`The network is open to them unless you set tools\.shell\.allow_network = false\.`)
 	d.says(`\[y/N\]: `, "")
 	d.sees(`Written: .*/zephbot\.toml \(only this account can read it\)\.\nThe bot starts; Ctrl-C ends it\. Later: zephbot serve\.`)
 	d.sees("Next: write to the bot. In a group: add it there")
