@@ -110,7 +110,7 @@ func (t *Table) Run(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	case c.OffText != nil:
 		return call.ReplyText(c.OffText(msg.Language)), nil
 	default:
-		return call.ReplyText(w.NotBuilt(msg.Language, name)), nil
+		return call.ReplyText(w.InTelegramOnly(msg.Language, name)), nil
 	}
 }
 

@@ -175,7 +175,7 @@ func TestAnswers(t *testing.T) {
 		{"xyzzy" + strings.Repeat("z", 100), false, "/help shows what there is."},
 		{"approve", false, "done"},
 		{"memory", false, "I remember nothing between conversations here"},
-		{"export", false, "not part of this version"},
+		{"export", false, "works in Telegram only"},
 		{"policy", false, "That is for admins of this bot (Ben, 8)."},
 		{"policy", true, "done"},
 		{"tools unblock bash", false, "• bash"},

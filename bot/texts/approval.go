@@ -43,6 +43,14 @@ type Card struct {
 const nameLength = 60
 
 // named formats a person's name, which they choose themselves.
+// person names who did something: who runs the service has no other name there.
+func (w Words) person(language, name string) string {
+	if w.Owner && name != "" {
+		return w.in(language).Terminal.You
+	}
+	return name
+}
+
 func named(name string) string { return render.Cut(visible.Name(name), nameLength) }
 
 // Exactly names a person by name and id, within the length of a name.
@@ -154,6 +162,7 @@ func (w Words) Buttons(language string) (once, session, deny string) {
 func (w Words) Decided(language string, a bot.Approval) string {
 	b := w.in(language)
 	at := w.clock(language, a.Decided)
+	a.ByName = w.person(language, a.ByName)
 	switch a.State {
 	case bot.Approved:
 		if a.Scope == bot.Tool {

@@ -174,20 +174,20 @@ type rulesBook struct {
 
 // commandBook is what commands answer.
 type commandBook struct {
-	Start                           string // " " and a name, or nothing
-	HelpHead, HelpAdmin             string
-	Unknown, NotBuilt               string // name
-	UnknownNear                     string // name, nearest name
-	AdminsOnly                      string // " (names)", or nothing
-	Cleared, Fresh                  string
-	NothingRuns, Stopping           string
-	EndedRecordings                 count
-	Dropped                         count // messages
-	DroppedQuestions, EndedCommands count
-	ToolsHead, ToolsNone            string
-	ToolsUnset                      string             // tools with the keys that they need
-	Tools                           map[string]string  // what each of our tools does, by name
-	List                            map[string]command // by name
+	Start                            string // " " and a name, or nothing
+	HelpHead, HelpHeadOwn, HelpAdmin string
+	Unknown, InTelegramOnly          string // name
+	UnknownNear                      string // name, nearest name
+	AdminsOnly                       string // " (names)", or nothing
+	Cleared, Fresh                   string
+	NothingRuns, Stopping            string
+	EndedRecordings                  count
+	Dropped                          count // messages
+	DroppedQuestions, EndedCommands  count
+	ToolsHead, ToolsNone             string
+	ToolsUnset                       string             // tools with the keys that they need
+	Tools                            map[string]string  // what each of our tools does, by name
+	List                             map[string]command // by name
 }
 
 // command is what a command does, and how it is used.

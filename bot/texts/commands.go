@@ -21,7 +21,11 @@ func (w Words) Start(language, name string) string {
 // Help lists the commands a person may use.
 func (w Words) Help(language string, own, admin []string) string {
 	b := w.in(language)
-	lines := append([]string{b.Commands.HelpHead, ""}, b.lines(own)...)
+	head := b.Commands.HelpHead
+	if w.Owner { // there are no groups
+		head = b.Commands.HelpHeadOwn
+	}
+	lines := append([]string{head, ""}, b.lines(own)...)
 	if len(admin) > 0 {
 		lines = append(append(lines, "", b.Commands.HelpAdmin), b.lines(admin)...)
 	}
@@ -60,9 +64,9 @@ func (w Words) UnknownCommand(language, name, nearest string) string {
 	return fmt.Sprintf(b.Commands.UnknownNear, name, nearest)
 }
 
-// NotBuilt says that a command of the contract is not part of this version.
-func (w Words) NotBuilt(language, name string) string {
-	return fmt.Sprintf(w.in(language).Commands.NotBuilt, name)
+// InTelegramOnly says that a command is not for this channel.
+func (w Words) InTelegramOnly(language, name string) string {
+	return fmt.Sprintf(w.in(language).Commands.InTelegramOnly, name)
 }
 
 // AdminsOnly refuses an admin command by name.

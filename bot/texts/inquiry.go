@@ -11,20 +11,20 @@ import (
 
 // inquiryBook is what is said around the questions that a model asks a person.
 type inquiryBook struct {
-	Choose, ChooseTyped, Several, SeveralTyped string
-	Write, Date, DateTyped                     string
-	Only                                       string // name
-	Progress                                   string // number, of how many
-	Open                                       string // until when
-	Buttons                                    inquiryButtons
-	Answered, Declined                         string // name, time
-	Expired, Withdrawn                         string // time
-	Skipped                                    string
-	NotYours                                   string // name
-	Already                                    string // how it ended
-	Before, Closed                             string
-	Long                                       string // characters
-	NoDay                                      string
+	Choose, ChooseTyped, Several, SeveralTyped   string
+	Write, Date, DateTyped                       string
+	Only                                         string // name
+	Progress                                     string // number, of how many
+	Open                                         string // until when
+	Buttons                                      inquiryButtons
+	Answered, AnsweredOwn, Declined, DeclinedOwn string // name, time
+	Expired, Withdrawn                           string // time
+	Skipped                                      string
+	NotYours                                     string // name
+	Already                                      string // how it ended
+	Before, Closed                               string
+	Long                                         string // characters
+	NoDay                                        string
 }
 
 type inquiryButtons struct {
@@ -78,12 +78,16 @@ func (w Words) InquiryButtons(language string) struct{ Done, Skip, Cancel, Today
 // InquiryEnded is the last line of the record that the card becomes.
 func (w Words) InquiryEnded(language string, a bot.Approval) string {
 	b, at := w.in(language).Inquiry, w.clock(language, a.Decided)
-	switch a.State {
-	case bot.Approved:
+	switch {
+	case a.State == bot.Approved && w.Owner:
+		return fmt.Sprintf(b.AnsweredOwn, at)
+	case a.State == bot.Denied && w.Owner:
+		return fmt.Sprintf(b.DeclinedOwn, at)
+	case a.State == bot.Approved:
 		return fmt.Sprintf(b.Answered, named(a.ByName), at)
-	case bot.Denied:
+	case a.State == bot.Denied:
 		return fmt.Sprintf(b.Declined, named(a.ByName), at)
-	case bot.Expired:
+	case a.State == bot.Expired:
 		return fmt.Sprintf(b.Expired, at)
 	default:
 		return fmt.Sprintf(b.Withdrawn, at)

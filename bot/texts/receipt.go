@@ -190,7 +190,7 @@ func (w Words) receiptApprovals(language string, r *Receipt) []string {
 	b := &w.in(language).Receipts
 	var list []string
 	for _, a := range r.Approvals {
-		by := render.Cut(named(a.By), nameLength)
+		by := render.Cut(named(w.person(language, a.By)), nameLength)
 		text := fmt.Sprintf(b.Standing, named(a.Tool), by)
 		if !a.At.IsZero() {
 			text = fmt.Sprintf(b.ApprovedAt, named(a.Tool), by, w.clock(language, a.At))

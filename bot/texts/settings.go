@@ -66,7 +66,8 @@ type settingsBook struct {
 	FootEach        string // what admins choose, what each person chooses
 	// Asks is above the values of a setting, and Buttons is its name: in the list, and on the button that shows them.
 	Asks, Buttons map[string]string
-	// Values are what the settings can be, by SETTING_VALUE; where there is none, SETTING_auto.
+	// Values are what the settings can be, by SETTING_VALUE; where there is none, SETTING_auto. With _own
+	// behind it, where the reader runs the service.
 	Values       map[string]string
 	Back, Done   string
 	Not, NotHere string
@@ -115,6 +116,9 @@ func (w Words) Settings(language string, s Settings) string {
 		b.Head, chosen(SettingLanguage), line(SettingClock, w.hour(language, now)), zone, model, voice,
 		chosen(SettingBusy), shared,
 	}, s.More...)
+	if w.Owner { // nobody else is here
+		return strings.Join(lines, "\n")
+	}
 	return strings.Join(append(lines, "", b.FootOwn), "\n")
 }
 
@@ -136,7 +140,11 @@ func (w Words) SettingValue(language string, setting SettingName, value string) 
 	if value == "" {
 		value = "auto"
 	}
-	return w.in(language).Settings.Values[string(setting)+"_"+value]
+	values, name := w.in(language).Settings.Values, string(setting)+"_"+value
+	if own := values[name+"_own"]; w.Owner && own != "" {
+		return own
+	}
+	return values[name]
 }
 
 // SettingBack labels the button that shows all settings again.

@@ -11,14 +11,20 @@ const (
 
 // speechBook is what is said about spoken answers.
 type speechBook struct {
-	Off, Nothing        string
-	Rest                string // spoken at the end of what was shortened
-	Interrupted, Failed string
-	Unpaid              string // %s says which quota is used up
+	Off, Silent, Nothing string
+	Rest                 string // spoken at the end of what was shortened
+	Interrupted, Failed  string
+	Unpaid               string // %s says which quota is used up
 }
 
-// SpeechOff says that nothing speaks here.
-func (w Words) SpeechOff(language string) string { return w.in(language).Speech.Off }
+// SpeechOff says that nothing speaks here: at a terminal or in an editor, because nothing plays recordings there; else,
+// because no provider speaks.
+func (w Words) SpeechOff(language string) string {
+	if w.Owner {
+		return w.in(language).Speech.Silent
+	}
+	return w.in(language).Speech.Off
+}
 
 // SpeechRest says, at the end of a recording, that the text has more.
 func (w Words) SpeechRest(language string) string { return w.in(language).Speech.Rest }

@@ -8,6 +8,7 @@ import (
 
 // Terminal is what is said at a terminal besides the conversation. Sentences with %s have gaps.
 type Terminal struct {
+	You      string // who sits there, as who did something
 	Welcome  string // below the first line
 	Thinking string
 	Stopping string

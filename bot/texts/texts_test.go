@@ -76,7 +76,7 @@ func everything(l string) map[string][]string {
 		"QuotaHelp":     {w.QuotaHelp(l)}, "QuotaWho": {w.QuotaWho(l)}, "QuotaPrice": {w.QuotaPrice(l, "gpt")}, "QuotaNotSet": {w.QuotaNotSet(l)},
 		"Level": {w.Level(l, texts.User, "42", "") + w.Level(l, texts.Chat, "-100", "Team")},
 		"Start": {w.Start(l, "Ann"), w.Start(l, "")}, "Help": {w.Help(l, w.Names(), nil), w.Help(l, nil, []string{"policy"})},
-		"UnknownCommand": {w.UnknownCommand(l, "x", ""), w.UnknownCommand(l, "hepl", "help")}, "NotBuilt": {w.NotBuilt(l, "why")},
+		"UnknownCommand": {w.UnknownCommand(l, "x", ""), w.UnknownCommand(l, "hepl", "help")}, "InTelegramOnly": {w.InTelegramOnly(l, "why")},
 		"AdminsOnly": {w.AdminsOnly(l, nil), w.AdminsOnly(l, []string{"Ben", "Cy"})}, "Cleared": {w.Cleared(l)}, "Fresh": {w.Fresh(l)},
 		"Stopping": {
 			w.Stopping(l, texts.Stopped{}), w.Stopping(l, texts.Stopped{Running: true}), w.Stopping(l, texts.Stopped{Running: true, Messages: 1, Questions: 1, Commands: 1}),

@@ -403,6 +403,7 @@ func (r *Runner) Shutdown(ctx context.Context) error {
 	select {
 	case <-r.bg.idle:
 		r.bg.wg.Wait()
+		r.tidy()
 		return r.removeGit()
 	case <-ctx.Done():
 		r.bg.hurry.Do(func() { close(r.bg.giveUp) })

@@ -47,7 +47,7 @@ func (r *Runner) jobEnvironment(j job) []string {
 	}
 	set := map[string]string{
 		// commands of root must not change owners
-		"HOME": home, "TMPDIR": tmpDir(j.ws), "TAR_OPTIONS": "--no-same-owner",
+		"HOME": home, "TMPDIR": r.tmpDir(j.ws), "TAR_OPTIONS": "--no-same-owner",
 		"PWD": j.ws, "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0",
 		"HISTFILE": "/dev/null",
 	}

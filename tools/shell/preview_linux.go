@@ -87,7 +87,7 @@ func whyUnknown(err error) tools.Unknown {
 func (r *Runner) tryOut(ctx context.Context, call *tools.Call, text, ws string) (*tools.Effect, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*previewTimeout) // also for comparing files
 	defer cancel()
-	tmpDir(ws) // before the state of the workspace is taken
+	r.tmpDir(ws) // before the state of the workspace is taken
 	d, err := r.previews.store.Begin(ctx, layerOwner(call, ws), r.sparedPaths(ws))
 	if err != nil {
 		return nil, err

@@ -63,6 +63,9 @@ type Options struct {
 	AllowedPaths []string // readable and writable in addition to the workspace
 	// readable and executable in addition to the system's directories, such as a toolchain in a home directory
 	ReadPaths []string
+	// Tidy: an empty directory for temporary files that the Runner has made in a workspace is removed by Shutdown. It is
+	// for workspaces that no other process works in.
+	Tidy bool
 	// Toolchains are programs below the home directory that commands may use and not change.
 	Toolchains toolchain.Set
 	// Readable returns further directories that the commands of a conversation may read and execute from: its skills.
@@ -158,6 +161,7 @@ type Runner struct {
 	log   zerolog.Logger
 	locks locks
 	bg    background
+	tmp   sync.Map // the directories for temporary files that were made, as keys
 
 	neutral struct { // the git of calls that nobody approved word for word
 		once sync.Once

@@ -220,6 +220,39 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestTidy: a directory for temporary files is gone at the end if nothing is in it and nobody else made it.
+func TestTidy(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		tidy, before, stays bool
+		text                string
+	}{
+		"empty":           {tidy: true, text: "true"},
+		"with a file":     {tidy: true, text: `echo x >"$TMPDIR/x"`, stays: true},
+		"was there":       {tidy: true, before: true, text: "true", stays: true},
+		"of all of them":  {text: "true", stays: true},
+		"not for reading": {tidy: true, text: "cat /dev/null"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := setup(t, shell.Options{Tidy: tt.tidy})
+			dir := filepath.Join(k.dir, ".tmp")
+			if tt.before {
+				if err := os.MkdirAll(dir, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			k.run(tt.text)
+			if err := k.r.Shutdown(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Lstat(dir); (err == nil) != tt.stays {
+				t.Errorf("%v, stays: %v", err, tt.stays)
+			}
+		})
+	}
+}
+
 func TestWorkspace(t *testing.T) {
 	t.Parallel()
 	k := setup(t, shell.Options{})

@@ -50,15 +50,29 @@ func noWorkspace(err error) error {
 
 // tmpDir creates the directory for temporary files in ws. If a command has put something else in its place, the result
 // is ws itself.
-func tmpDir(ws string) string {
+func (r *Runner) tmpDir(ws string) string {
 	dir := filepath.Join(ws, tmpName)
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	switch err := os.Mkdir(dir, 0o700); {
+	case err == nil:
+		r.tmp.Store(dir, nil)
+	case !errors.Is(err, fs.ErrExist):
 		return ws
 	}
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
 		return ws
 	}
 	return dir
+}
+
+// tidy removes the directories for temporary files that were made and hold nothing.
+func (r *Runner) tidy() {
+	if !r.opts.Tidy {
+		return
+	}
+	r.tmp.Range(func(dir, _ any) bool {
+		_ = os.Remove(dir.(string)) //nolint:forcetypeassert // only texts are stored; one that holds files stays
+		return true
+	})
 }
 
 // barredPaths returns the denied paths that exist. It leaves out programs that a command in ws cannot

@@ -94,7 +94,6 @@ func (e *editor) open(ctx context.Context, dir string, p *acp.Project) (acp.Back
 		return acp.Backend{}, err
 	}
 	s, err := newService(c, channel{
-		owned:    true,
 		name:     acp.Name,
 		bot:      acp.BotID,
 		decoders: map[bot.Source]bot.Decoder{bot.FromACP: bot.MessageDecoder{}},

@@ -118,7 +118,10 @@ func (c *Core) zone() *time.Location {
 
 // words returns the sentences for people.
 func (c *Core) words() texts.Words {
-	return texts.Words{Zone: c.zone(), Language: c.cfg.Telegram.Language, ZoneAt: c.zoneAt, ClockAt: c.clockAt}
+	return texts.Words{
+		Zone: c.zone(), Language: c.cfg.Telegram.Language, ZoneAt: c.zoneAt, ClockAt: c.clockAt,
+		Owner: c.opts.Mode == layout.Chat || c.opts.Mode == layout.ACP,
+	}
 }
 
 // OpenCore opens the stores and builds what needs them. The caller must close it.

@@ -114,6 +114,7 @@ func (c *Core) shell(k *kit) ([]tools.Tool, error) {
 		AllowedPaths:          k.commands.Dirs(),
 		DeniedPaths:           k.denied,
 		Unreadable:            rulebook.Unreadable(c.policy, environment),
+		Tidy:                  c.opts.Mode == layout.Chat || c.opts.Mode == layout.ACP,
 		Toolchains:            Toolchains(c.cfg, c.opts.Mode),
 		Readable:              c.readable(),
 		Disk:                  k.disk,

@@ -66,7 +66,6 @@ type channel struct {
 	probe     func(ctx context.Context) error // whether the channel answers; nil = it is in this process
 	nobody    bool                            // there is nobody to ask: questions are denied
 	silent    bool                            // nobody can answer a question: a program runs the channel
-	owned     bool                            // who writes here runs the service: at a terminal, in an editor
 	once      bool                            // one message is answered, and nothing else is said
 	patience  time.Duration                   // how long a model may be unavailable; 0 = 10 minutes
 	unreached time.Duration                   // how long a model's server may take no connection; 0 = patience
@@ -129,7 +128,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	}
 	s := (&service{core: c, ch: ch, log: c.log}).recalling()
 	words := c.words()
-	words.Owner, words.OtherModels = ch.owned, c.offersOther()
+	words.OtherModels = c.offersOther()
 	words.Patience = ch.patience
 	store := s.watchMoves()
 	pacer, pacing, err := c.pacer(ch)

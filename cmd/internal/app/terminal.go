@@ -185,7 +185,6 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		Wrap:   func(from source.Source, text string) (string, []string) { return s.core.stages.marker.Wrap(from, text) },
 	}
 	s.service, err = newService(s.core, channel{
-		owned:    true,
 		incoming: incoming{files: attached, receive: attached.Receive},
 		name:     terminal.Name,
 		bot:      terminal.BotID,

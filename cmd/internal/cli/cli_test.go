@@ -104,6 +104,7 @@ func TestExitCodes(t *testing.T) {
 		{args: []string{"completion", "tcsh"}, code: cli.Usage, err: "bash|zsh|fish"},
 		{args: []string{"chat", "--once", " "}, code: cli.Usage, err: "--once needs a message"},
 		{args: []string{"chat", "--once", "x"}, code: cli.Usage, err: "no model is configured: `zephbot setup` adds one"},
+		{args: []string{"chat", "--once", "x"}, code: cli.Usage, err: "ZEPH_LLM_PROVIDERS_MAIN_TYPE=offline"},
 		{args: []string{"serve"}, code: cli.Usage, err: "no Telegram token: `zephbot setup` asks for it"},
 		{args: []string{"setup", "--admin", "Ann"}, code: cli.Usage, err: `--admin "Ann": want whole numbers (numeric id of an admin, such as 4711`},
 		{args: []string{"setup", "--model"}, code: cli.Usage, err: "--model needs a value: name of the model"},

@@ -79,7 +79,7 @@ func (m *Set) combine() (llm.Provider, error) {
 	if len(m.cfg.LLM.Providers) == 0 {
 		return nil, errors.New("no model is configured: `zephbot setup` adds one; or set " +
 			"ZEPH_LLM_PROVIDERS_MAIN_MODEL and ZEPH_LLM_PROVIDERS_MAIN_API_KEY, or add [[llm.providers]] to the config " +
-			"(type = \"offline\" is the built-in one, without intelligence)")
+			"(ZEPH_LLM_PROVIDERS_MAIN_TYPE=offline alone is the built-in one, without intelligence)")
 	}
 	var list []llm.Provider
 	for _, p := range m.cfg.LLM.Providers {
