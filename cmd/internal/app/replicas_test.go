@@ -38,6 +38,10 @@ var apart = map[string]struct{ line, reason string }{
 		"ben@forum/7: das Kennwort ist Pflaume",
 		"the message follows at once; a process that did not switch it on keeps nothing for a second",
 	},
+	"hook_moves": {
+		"migrate team",
+		"the call follows at once; what one process was sending to the old group arrives after the answer that the other one sends",
+	},
 	"hook_orders": {
 		"ben@team: /hooks",
 		"the hook is called at once; a process that ben has not written to knows what he is called a second later",
@@ -49,6 +53,10 @@ var apart = map[string]struct{ line, reason string }{
 	"model_unavailable": {
 		"model asked 2",
 		"a try is due by the clock of the process that looks; one whose clock is a minute ahead makes the next one at once",
+	},
+	"persona": {
+		"ben@forum/7: /tools",
+		"the next message follows at once; a process that did not store a choice has it a second later",
 	},
 	"quota_set": {
 		"ann: /quota unset 1002 turns/day",

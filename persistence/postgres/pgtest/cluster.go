@@ -35,7 +35,7 @@ const superuser = "zephbot"
 // settings make a cluster small and fast. It never has to survive a power failure: only our own processes are killed.
 var settings = []string{
 	"listen_addresses=", "fsync=off", "full_page_writes=off", "synchronous_commit=on",
-	"shared_buffers=32MB", "max_connections=200",
+	"shared_buffers=32MB", "max_connections=400",
 	"logging_collector=off", "log_min_messages=panic", "autovacuum_naptime=5s", "deadlock_timeout=100ms",
 }
 
