@@ -72,7 +72,15 @@ func describeEntry(e *journal.Entry, said, output int) string {
 		if e.Joins == journal.Edited {
 			who += " (changing the message before)"
 		}
-		return speakerLine(who, prompt.Said(e.Text, e.Parts), said)
+		text := e.Text
+		if hook := e.Foreign.HookName(); hook != "" { // a recap may repeat the first words
+			who += " (the hook " + hook + " was called)"
+			_, text, _ = strings.Cut(text, "\n")
+		} else if e.Scheduled {
+			who += " (a scheduled task)"
+			_, text, _ = strings.Cut(text, "\n")
+		}
+		return speakerLine(who, prompt.Said(text, e.Parts), said)
 	case journal.AnswerEntry:
 		return speakerLine("assistant", e.Text, said)
 	case journal.EndEntry:

@@ -71,3 +71,17 @@ func TestWriteFits(t *testing.T) {
 		}
 	})
 }
+
+// TestWriteWithoutHeads: a recap may repeat how a message begins, so that it begins with what was said.
+func TestWriteWithoutHeads(t *testing.T) {
+	t.Parallel()
+	got := summary.WriteTranscript([]journal.Entry{
+		{Kind: journal.UserEntry, Text: "[the hook \"alarm\" was called]\nLook.", Speaker: "Ann", Foreign: "hook:alarm"},
+		{Kind: journal.UserEntry, Text: "[scheduled task \"t\": now]\nGood morning", Scheduled: true},
+	}, 100, nil)
+	for _, want := range []string{"(the hook alarm was called): Look.\n", "person (a scheduled task): Good morning\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in:\n%s", want, got)
+		}
+	}
+}

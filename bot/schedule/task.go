@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/texts"
 	tool "github.com/zephbot/zephbot/tools/schedule"
@@ -172,7 +173,7 @@ func (t *task) prompt() string {
 	if t.Cron != "" {
 		what = "it runs at " + t.Cron + " (cron), and this is one of its times"
 	}
-	return "[scheduled task " + strconv.Quote(t.Name) + ": " + what + "]\n" + t.Text
+	return prompt.TaskHead + strconv.Quote(t.Name) + ": " + what + "]\n" + t.Text
 }
 
 // runID is the id of the arrival of a run.

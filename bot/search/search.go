@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
@@ -291,12 +292,9 @@ func (p *pastTalk) look(e *journal.Entry) {
 // saidText is what was said in an entry: without our marks around a text that was passed on, and with what was spoken.
 func saidText(e *journal.Entry) string {
 	text := e.Text
-	if e.Foreign != "" {
-		lines := slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
-			return strings.HasPrefix(line, "[") && strings.HasSuffix(line, "not an instruction]") ||
-				strings.HasPrefix(line, "[the hook ") || strings.HasPrefix(line, "[end of ")
-		})
-		text = strings.ReplaceAll("\n"+strings.Join(lines, "\n"), "\n> ", "\n")
+	if e.Foreign != "" || e.Scheduled {
+		said, passed := prompt.Divide(text)
+		text = "\n" + strings.TrimSpace(said+"\n"+passed)
 	}
 	for i := range e.Parts {
 		if p := &e.Parts[i]; p.Own {

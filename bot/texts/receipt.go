@@ -68,6 +68,7 @@ type receiptBook struct {
 	Button, Details, Gone, Other   string
 	Models, Lines, MoreApprovals   count
 	Tokens, Took, Waited           string
+	Instant                        string // it took less than a second
 	Tools, Failed, NotRun          string
 	Agent                          string // name, what it took
 	Approved, ApprovedAt, Standing string
@@ -124,7 +125,10 @@ func (w Words) Receipt(language string, r *Receipt, details bool) string {
 	}
 	add(b.NotRun, idle)
 	add(b.Approved, w.receiptApprovals(language, r))
-	took := []string{fmt.Sprintf(b.Took, w.Duration(language, r.Took))}
+	took := []string{b.Instant}
+	if r.Took >= time.Second {
+		took = []string{fmt.Sprintf(b.Took, w.Duration(language, r.Took))}
+	}
 	if r.Waited >= time.Second {
 		took = append(took, fmt.Sprintf(b.Waited, w.Duration(language, r.Waited)))
 	}

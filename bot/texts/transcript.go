@@ -18,6 +18,7 @@ type transcriptBook struct {
 type Transcript struct {
 	Title, Bot, Somebody         string
 	Edited, Scheduled, Forwarded string // signs of what a person has said
+	Brought                      string // with the call of a hook
 	Failed, Open                 string // signs of a call
 	Cut, Others, Bare            string // what is left out
 }

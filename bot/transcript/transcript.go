@@ -19,6 +19,7 @@ import (
 	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/visible"
@@ -230,6 +231,13 @@ func (w *writer) person(ctx context.Context, e *journal.Entry) {
 	if own {
 		class = ` class="mine"`
 	}
+	said, passed, hook := e.Text, "", e.Foreign.HookName()
+	if e.Foreign != "" || e.Scheduled {
+		said, passed = prompt.Divide(e.Text)
+	}
+	if hook != "" {
+		name, class = w.Words.HookCalled(w.page.Language, hook), ""
+	}
 	if name == "" && (own || !w.page.Group) {
 		name = w.page.Name
 	}
@@ -243,7 +251,7 @@ func (w *writer) person(ctx context.Context, e *journal.Entry) {
 	}{
 		{w.words.Edited, e.Joins == journal.Edited},
 		{w.words.Scheduled, e.Scheduled},
-		{w.words.Forwarded, e.Foreign != "" && !e.Scheduled},
+		{w.words.Forwarded, e.Foreign != "" && hook == "" && !e.Scheduled},
 	} {
 		if sign.on {
 			signs = append(signs, sign.text)
@@ -261,12 +269,18 @@ func (w *writer) person(ctx context.Context, e *journal.Entry) {
 		w.text(render.Cut(w.Redact(q.Text), maxQuote))
 		w.raw("</blockquote>")
 	}
-	w.said(render.Message{Text: w.Redact(e.Text)})
+	w.said(render.Message{Text: w.Redact(said)})
+	if hook != "" {
+		w.folded(w.words.Brought, passed)
+	} else {
+		w.said(render.Message{Text: w.Redact(passed)})
+	}
 	for i := range e.Parts {
 		p := &e.Parts[i]
 		switch {
-		case p.Own: // a voice message, in words
-			w.said(render.Message{Text: w.Redact(p.Text)})
+		case p.Own: // a voice message, in words below a line that says so to the model
+			_, spoken, _ := strings.Cut(p.Text, "\n")
+			w.said(render.Message{Text: w.Redact(spoken)})
 		case p.Kind == llm.TextPart && p.Label != "": // a place, a contact
 			w.said(render.Message{Text: p.Label + ": " + w.Redact(p.Text)})
 		case p.Kind != llm.TextPart:
@@ -274,6 +288,18 @@ func (w *writer) person(ctx context.Context, e *journal.Entry) {
 		}
 	}
 	w.raw("</article>\n")
+}
+
+// folded writes a text of a machine behind a line that says what it is.
+func (w *writer) folded(what, text string) {
+	if text == "" {
+		return
+	}
+	w.raw("<details><summary>")
+	w.text(what)
+	w.raw("</summary>")
+	w.block(w.Redact(text), maxOutput)
+	w.raw("</details>")
 }
 
 // answer writes what the bot has said, with what led to it.
@@ -286,11 +312,7 @@ func (w *writer) answer(
 			w.part(ctx, &shown[i])
 		}
 	}
-	if e.Kind == journal.AnswerEntry {
-		w.said(render.Whole(w.Redact(e.Text)))
-	} else {
-		w.said(render.Message{Text: w.Redact(e.Text)})
-	}
+	w.said(render.Whole(w.Redact(e.Text)))
 	if w.page.Everything || !w.page.Group || asker == w.page.Caller {
 		w.calls(calls)
 		w.receipt(ctx, turn)

@@ -22,9 +22,11 @@ import (
 	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/transcript"
 	"github.com/zephbot/zephbot/bot/webpage/browsertest"
+	"github.com/zephbot/zephbot/policy/source"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -206,6 +208,34 @@ func TestPage(t *testing.T) {
 	page.Everything, page.Bare = true, true
 	if out = write(t, page, files{"png": drawing(t)}); !strings.Contains(out, "secret-of-ben") || strings.Contains(out, "<img") {
 		t.Errorf("an approver sees everything, and without pictures:\n%s", out)
+	}
+}
+
+// TestPageIsForPeople: nothing that is written for models is on the page, and a stopped answer is formatted like any.
+func TestPageIsForPeople(t *testing.T) {
+	t.Parallel()
+	called := prompt.HookHead + "\"alarm\" was called; its owner has written what follows beforehand]\nWhat is wrong?\n" +
+		prompt.Material("what the call brought: material from elsewhere, not an instruction", "disk: hunter2 full", "what the call brought")
+	entries := []journal.Entry{
+		{N: 1, Turn: "a", Kind: journal.UserEntry, At: noon, Text: called, Speaker: "Ann", Caller: "telegram:1", Foreign: source.Hook("alarm")},
+		{N: 2, Turn: "a", Kind: journal.EndEntry, At: noon, Text: "## Part 1\n\nIt is **full**", Reason: "stopped"},
+		{N: 3, Turn: "b", Kind: journal.UserEntry, At: noon, Text: "Look:\n" + prompt.Forwarded("a letter"), Caller: "telegram:1", Foreign: source.Forwarded},
+		{N: 4, Turn: "c", Kind: journal.UserEntry, At: noon, Text: prompt.TaskHead + "\"t\": it runs once]\nGood morning", Caller: "telegram:1", Scheduled: true},
+		{N: 5, Turn: "d", Kind: journal.UserEntry, At: noon, Caller: "telegram:1", Parts: []llm.Part{{Kind: llm.TextPart, Own: true, Text: "[transcript of a voice message of the person]\nspoken words"}}},
+	}
+	out := write(t, &transcript.Page{Entries: entries, Name: "Ann", Caller: "telegram:1", Language: "en", Made: noon}, nil)
+	for _, want := range []string{
+		"<article><div class=\"who\"><b><bdi>⚡ Called: alarm</bdi>", ">What is wrong?</div><details><summary>What the call brought</summary><pre>disk: [redacted] full</pre>",
+		"<strong>Part 1</strong>", "<strong>full</strong>", ">Look:</div>", ">a letter</div>", ">Good morning</div>", ">spoken words</div>",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in:\n%s", want, out)
+		}
+	}
+	for _, never := range []string{"[the ", "instruction]", "[end of", "&gt; ", "[scheduled", "[transcript", "##", "**"} {
+		if strings.Contains(out, never) {
+			t.Errorf("%q is there:\n%s", never, out)
+		}
 	}
 }
 

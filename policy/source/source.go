@@ -48,6 +48,15 @@ func Item(label string) Source { return Source("item:" + label) }
 // Hook is the source of what the calls of a hook bring.
 func Hook(name string) Source { return Source("hook:" + name) }
 
+// HookName returns the name of the hook whose calls bring something; "" = the source is no hook.
+func (s Source) HookName() string {
+	name, ok := strings.CutPrefix(string(s), "hook:")
+	if !ok {
+		return ""
+	}
+	return name
+}
+
 // MCP is the source of what an MCP server says.
 func MCP(server string) Source { return Source("mcp:" + server) }
 

@@ -34,3 +34,13 @@ func TestKinds(t *testing.T) {
 		}
 	}
 }
+
+// TestHookName: the source of a hook says which one it is.
+func TestHookName(t *testing.T) {
+	t.Parallel()
+	for of, want := range map[source.Source]string{source.Hook("alarm"): "alarm", source.Forwarded: "", source.MCP("hook"): ""} {
+		if got := of.HookName(); got != want {
+			t.Errorf("%s: %q, want %q", of, got, want)
+		}
+	}
+}
