@@ -82,6 +82,7 @@ type Guard struct {
 	store Store
 	words texts.Words
 	now   func() time.Time
+	began time.Time
 	known atomic.Pointer[map[string]Entry] // people who were admitted in the chat, as Follow has read them
 
 	seenLock sync.Mutex                            // held by whoever replaces seen
@@ -91,7 +92,7 @@ type Guard struct {
 
 // New returns a Guard. Follow reads who was admitted in the chat.
 func New(opts Options, store Store, words texts.Words, now func() time.Time) *Guard {
-	return &Guard{opts: opts, store: store, words: words, now: now}
+	return &Guard{opts: opts, store: store, words: words, now: now, began: now()}
 }
 
 // Admit decides whether the sender of a message may talk here.
@@ -154,7 +155,7 @@ func (g *Guard) admitMember(ctx context.Context, msg *bot.Message) (turn.Verdict
 			return turn.Verdict{}, err
 		}
 	case gone && !msg.Place.Group:
-		return g.refuseInvitation(msg), nil
+		return g.refuseInvitation(ctx, msg)
 	}
 	if role == "" {
 		return g.refuseStranger(ctx, msg)

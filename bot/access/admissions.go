@@ -102,7 +102,7 @@ func (d *Admissions) Admit(ctx context.Context, call *turn.Call) (turn.Effect, e
 	return d.replyWithEffect(call, func() (done, error) {
 		id := strings.Join(words, " ")
 		if !isTelegramID(id) { // whoever has taken a name gets no rights by it
-			return d.askByNameIn(ctx, msg, id)
+			return d.askByNameIn(ctx, msg, id, role)
 		}
 		if isGroupID(id) {
 			return d.admitGroup(ctx, msg, id)
@@ -120,9 +120,9 @@ func (g *Guard) repliedTo(msg *bot.Message) string {
 }
 
 // askByNameIn is askByName anywhere: what it finds is for the admin alone, and a group is told where it is.
-func (d *Admissions) askByNameIn(ctx context.Context, msg *bot.Message, name string) (done, error) {
+func (d *Admissions) askByNameIn(ctx context.Context, msg *bot.Message, name string, role Role) (done, error) {
 	g := d.guard
-	out, err := d.askByName(ctx, msg, name)
+	out, err := d.askByName(ctx, msg, name, role)
 	if err != nil || !msg.Place.Group || out.text == g.words.NameUnknown(msg.Language, name, nil) ||
 		g.opts.Private == nil {
 		return out, err
@@ -139,43 +139,79 @@ func (d *Admissions) askByNameIn(ctx context.Context, msg *bot.Message, name str
 	return out, nil
 }
 
-// askByName answers /admit NAME. Anybody can take a name, so that it gives no rights: of somebody who waits for an answer
-// the admin gets the card again, of others the ids.
-func (d *Admissions) askByName(ctx context.Context, msg *bot.Message, name string) (done, error) {
-	g := d.guard
-	ids, err := d.idsOf(ctx, msg, name)
-	if err != nil {
-		return done{}, err
-	}
+// askByName answers /admit NAME. Anybody can take a name, so that it gives no rights: of somebody who is not admitted the
+// admin gets the card again, of others what they are, or the ids.
+func (d *Admissions) askByName(ctx context.Context, msg *bot.Message, name string, role Role) (done, error) {
+	g, w := d.guard, d.guard.words.At(msg.Place)
 	all := personKey(msg.Place, "")
 	list, err := g.listStrangers(ctx, all)
 	if err != nil {
 		return done{}, err
 	}
-	for _, key := range slices.Sorted(maps.Keys(list)) {
-		id, s := strings.TrimPrefix(key, all), list[key]
-		if isGroupID(id) || slices.Contains(ids, id) || !hasName(s.Name, name) {
-			continue
+	found, err := d.knownAs(ctx, msg, name, list)
+	if err != nil {
+		return done{}, err
+	}
+	for key, s := range list {
+		if goesBy(s.Name, s.Username, name) {
+			found[strings.TrimPrefix(key, all)] = s.Name
 		}
-		if role, _, err := g.configuredRole(ctx, id); err != nil || role != "" {
-			return done{text: g.words.NameUnknown(msg.Language, name, append(ids, id))}, err
-		}
-		ids = append(ids, id)
 	}
-	if len(ids) != 1 {
-		return done{text: g.words.NameUnknown(msg.Language, name, ids)}, nil
+	unclear := done{text: w.NameUnknown(msg.Language, name, idsWithNames(found, name))}
+	if len(found) != 1 {
+		return unclear, nil
 	}
-	s, waits := list[all+ids[0]]
-	_, known, err := g.personEntry(ctx, msg.Place, ids[0])
-	if err != nil || known || !waits {
-		return done{text: g.words.NameUnknown(msg.Language, name, ids)}, err
+	id := slices.Collect(maps.Keys(found))[0]
+	configured, key, err := g.configuredRole(ctx, id)
+	if err != nil {
+		return done{}, err
 	}
-	card := g.strangerCard(msg.Language, ids[0], s)
-	out := done{card: &card, key: "asks/" + msg.ID + "/" + ids[0]}
+	read, admitted := g.personEntry, role
+	if isGroupID(id) {
+		read, admitted = g.groupEntry, ""
+	}
+	e, known, err := read(ctx, msg.Place, id)
+	s, asked := list[all+id]
+	switch {
+	case err != nil:
+		return done{}, err
+	case configured.rank() >= role.rank():
+		return done{text: w.PersonConfigured(msg.Language, g.configuredPerson(id, configured), key)}, nil
+	case known && e.Role != Blocked && e.Role.rank() >= admitted.rank():
+		return done{text: w.AdmittedAlready(msg.Language, g.displayedPerson(e))}, nil
+	case known || configured != "" || !asked || g.opts.Private == nil || isGroupID(id) && containsID(g.opts.Chats, id):
+		return unclear, nil
+	}
+	card := g.cardAgain(msg, id, &s)
+	out := done{card: &card, key: "asks/" + msg.ID + "/" + id}
 	s.noteCard(out.key)
-	f, err := s.fact(msg.Place, ids[0])
+	f, err := s.fact(msg.Place, id)
 	out.effect.Change.Facts = []bot.Fact{f}
 	return out, err
+}
+
+// goesBy reports whether what an admin has typed means somebody of a name and a @name: the name, its first word or the
+// @name.
+func goesBy(name, username, typed string) bool {
+	at, isUsername := strings.CutPrefix(typed, "@")
+	if username != "" && strings.EqualFold(username, at) || isUsername {
+		return username != "" && strings.EqualFold(username, at)
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(name), " ")
+	return hasName(name, typed) || first != "" && strings.EqualFold(first, typed)
+}
+
+// idsWithNames lists those who were found by a name: their ids, and their names where these are others.
+func idsWithNames(found map[string]string, name string) []string {
+	var list []string
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		if hasName(found[id], name) {
+			list = append(list, id)
+		} else {
+			list = append(list, texts.Exactly(found[id], id))
+		}
+	}
+	return list
 }
 
 // hasName reports whether a name is the one that somebody has typed.
@@ -191,37 +227,53 @@ func (d *Admissions) Remove(ctx context.Context, call *turn.Call) (turn.Effect, 
 		return call.Reply(bot.Content{Text: d.guard.words.RemoveHelp(msg.Language)}), nil
 	}
 	return d.replyWithEffect(call, func() (done, error) {
-		ids := []string{who}
-		if !isTelegramID(who) {
-			var err error
-			if ids, err = d.idsOf(ctx, msg, who); err != nil || len(ids) != 1 {
-				return done{text: d.guard.words.NameUnknown(msg.Language, who, ids)}, err
+		if isTelegramID(who) {
+			return d.removeEntry(ctx, msg, who)
+		}
+		list, err := d.guard.listStrangers(ctx, personKey(msg.Place, ""))
+		if err != nil {
+			return done{}, err
+		}
+		found, err := d.knownAs(ctx, msg, who, list)
+		if err != nil {
+			return done{}, err
+		}
+		if len(found) == 1 {
+			return d.removeEntry(ctx, msg, slices.Collect(maps.Keys(found))[0])
+		}
+		for key, s := range list {
+			if id := strings.TrimPrefix(key, personKey(msg.Place, "")); len(found) == 0 && goesBy(s.Name, s.Username, who) {
+				return done{text: d.guard.words.NotAdmitted(msg.Language, texts.Exactly(s.Name, id))}, nil
 			}
 		}
-		return d.removeEntry(ctx, msg, ids[0])
+		return done{text: d.guard.words.NameUnknown(msg.Language, who, idsWithNames(found, who))}, nil
 	})
 }
 
-// idsOf returns the ids of the people and groups that have a name.
-func (d *Admissions) idsOf(ctx context.Context, msg *bot.Message, name string) ([]string, error) {
+// knownAs returns whom of those who are admitted or blocked a name means: their names by id. list is what admins were told
+// of strangers, which has the @names of those who have not written since.
+func (d *Admissions) knownAs(
+	ctx context.Context, msg *bot.Message, name string, list map[string]stranger,
+) (map[string]string, error) {
 	g := d.guard
 	names := g.Names()
 	for _, read := range []func(context.Context, bot.Place) ([]Entry, error){g.People, g.groupEntries} {
-		list, err := read(ctx, msg.Place)
+		entries, err := read(ctx, msg.Place)
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range list {
+		for _, e := range entries {
 			names[e.ID] = cmp.Or(names[e.ID], e.Name)
 		}
 	}
-	var ids []string
-	for _, id := range slices.Sorted(maps.Keys(names)) {
-		if hasName(names[id], name) {
-			ids = append(ids, id)
+	found := map[string]string{}
+	for id, called := range names {
+		username := cmp.Or(g.seenPerson(id).Username, list[personKey(msg.Place, id)].Username)
+		if goesBy(called, username, name) {
+			found[id] = called
 		}
 	}
-	return ids, nil
+	return found, nil
 }
 
 // replyWithEffect returns the Effect of a command with its reply.
@@ -256,9 +308,9 @@ func isTelegramID(word string) bool {
 // isGroupID reports whether an id is that of a group.
 func isGroupID(id string) bool { return strings.HasPrefix(id, "-") }
 
-// isNoName reports whether a word is meant as an id, or as a @name, and is no id.
+// isNoName reports whether a word is meant as an id, and is none.
 func isNoName(word string) bool {
-	return strings.ContainsAny(word[:1], "-@0123456789") && !isTelegramID(word)
+	return strings.ContainsAny(word[:1], "-0123456789") && !isTelegramID(word)
 }
 
 // admitPerson assigns a role to a person.
@@ -406,7 +458,7 @@ func (d *Admissions) refuseStranger(
 		row.Session, row.Content.Text = row.Place.SessionKey(""), w.GroupDeclined(s.Language)
 	}
 	row.Key = fmt.Sprintf("declined/%s/%d", personKey(msg.Place, e.ID), s.At.Unix())
-	s.Declined = true
+	s.Declined, s.DeclinedBy, s.DeclinedName, s.DeclinedAt = true, e.By, e.ByName, e.At
 	f, err := s.fact(msg.Place, e.ID)
 	if err != nil {
 		return done{}, err

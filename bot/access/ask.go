@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -49,6 +50,10 @@ type stranger struct {
 	Language string    `json:"language,omitempty"`
 	At       time.Time `json:"at"`
 	Declined bool      `json:"declined,omitempty"` // admins are not asked again while it is kept
+	// The admin who declined last, by caller id and name, and when.
+	DeclinedBy   string    `json:"declined_by,omitempty"`
+	DeclinedName string    `json:"declined_name,omitempty"`
+	DeclinedAt   time.Time `json:"declined_at,omitzero"`
 	// Where a person has asked, if only in a group, and by which message: there they hear what is decided.
 	Where   *bot.Place `json:"where,omitempty"`
 	Message string     `json:"message,omitempty"`
@@ -57,7 +62,7 @@ type stranger struct {
 	asker   string     // for the admins: who asks for a group
 	by      string     // their id
 	joined  bool       // the bot was just added
-	Waits   bool       `json:"waits,omitempty"` // a group that asked when there was no admin
+	Waits   bool       `json:"waits,omitempty"` // they asked when there was no admin
 	Cards   []string   `json:"cards,omitempty"` // keys of the rows that ask admins and await an answer
 	raw     string     // as it is stored
 }
@@ -109,7 +114,10 @@ func (g *Guard) askForStranger(ctx context.Context, msg *bot.Message, v *turn.Ve
 		return nil
 	}
 	v.Once = "stranger/" + msg.Caller
-	s := stranger{Name: msg.Name, Username: msg.Username, Language: msg.Language, said: msg.Text}
+	s := stranger{Name: msg.Name, Username: msg.Username, Language: msg.Language}
+	if msg.Command == "" {
+		s.said = msg.Text
+	}
 	if msg.Place.Group {
 		v.Once = "stranger/" + msg.Place.ChatKey() + "/" + msg.Caller
 		s.Where, s.Message, s.title = &msg.Place, msg.Message, msg.Title
@@ -121,6 +129,9 @@ func (g *Guard) askForStranger(ctx context.Context, msg *bot.Message, v *turn.Ve
 	switch {
 	case msg.Place.Group && asked != adminsAsked:
 	case asked == nobodyToAsk:
+		if err := g.keepUnasked(ctx, msg, &v.Change); err != nil {
+			return err
+		}
 		return g.answerBeforeAdmin(ctx, msg, v)
 	case asked == notAsked:
 		v.Reply = g.words.StrangerRefused(msg.Language)
@@ -135,6 +146,21 @@ func (g *Guard) askForStranger(ctx context.Context, msg *bot.Message, v *turn.Ve
 		}
 	}
 	return nil
+}
+
+// keepUnasked adds to a Change what a person has written about whom the first admin is asked.
+func (g *Guard) keepUnasked(ctx context.Context, msg *bot.Message, change *bot.Change) error {
+	if len(change.Facts) == 0 { // not noted by this message
+		s, err := g.strangerOf(ctx, msg.Place, msg.Person)
+		if err != nil || s == nil || !s.Waits {
+			return err
+		}
+	}
+	said, err := g.keepSaid(ctx, msg)
+	if err == nil && said != nil {
+		change.Facts = append(change.Facts, *said, absentEntry(msg.Place, Entry{ID: msg.Person}))
+	}
+	return err
 }
 
 // answerBeforeAdmin adds to the refusal of a person where there is no admin how they become one, or are put on the list.
@@ -208,7 +234,7 @@ func (g *Guard) refuseGroup(ctx context.Context, msg *bot.Message) (turn.Verdict
 		return v, err
 	}
 	if gone {
-		v.Once, v.Reply = "", g.words.InvitationGoneGroup(msg.Language)+" "+v.Reply
+		v.Once, v.Reply = "", g.words.InvitationGone(msg.Language)+" "+v.Reply
 	}
 	if asked == adminsAsked && wants && msg.Caller != "" {
 		if err = g.keepForGroup(ctx, msg, &v.Change); err != nil {
@@ -220,11 +246,21 @@ func (g *Guard) refuseGroup(ctx context.Context, msg *bot.Message) (turn.Verdict
 	return v, nil
 }
 
-// keepForGroup adds to a Change what somebody of the list wants in a group that is not admitted yet.
+// keepForGroup adds to a Change what somebody wants in a group that is not admitted yet: once it is, they are answered, or
+// admins are asked about them. Of those who are not on the list only so much is kept.
 func (g *Guard) keepForGroup(ctx context.Context, msg *bot.Message, change *bot.Change) error {
 	role, err := g.roleOf(ctx, msg)
-	if err != nil || role == "" {
+	if err != nil {
 		return err
+	}
+	if role == "" {
+		kept, err := g.store.FactsOf(ctx, saidBucket, personKey(msg.Place, ""), g.now())
+		if err != nil {
+			return fmt.Errorf("read what strangers have written: %w", err)
+		}
+		if len(kept) >= MostStrangers*mostSaid {
+			return nil
+		}
 	}
 	said, err := g.keepSaid(ctx, msg)
 	if err == nil && said != nil {
@@ -335,7 +371,7 @@ func (g *Guard) nextTold(ctx context.Context, place bot.Place) (bot.Fact, error)
 
 // askingRow returns the card that asks an admin about a person or group, and notes it in s. this names the occasion.
 func (g *Guard) askingRow(s *stranger, id, admin, language, this string) bot.Row {
-	content := g.strangerCard(language, id, *s)
+	content := g.strangerCard(language, id, *s, "")
 	if isGroupID(id) {
 		content = g.groupCard(language, id, *s, admin)
 	}
@@ -348,11 +384,11 @@ func (g *Guard) askingRow(s *stranger, id, admin, language, this string) bot.Row
 	return row
 }
 
-// strangerCard asks an admin about a person. What the person has chosen, name and words, is a quotation, so that it
-// cannot pass for something that the bot says.
-func (g *Guard) strangerCard(language, id string, s stranger) bot.Content {
-	head, who, said, foot := g.words.StrangerAsks(language, s.Name, s.Username, s.said, id, s.title)
-	head += "\n"
+// strangerCard asks an admin about a person; head "" = they wait for an answer. What the person has chosen, name and words,
+// is a quotation, so that it cannot pass for something that the bot says.
+func (g *Guard) strangerCard(language, id string, s stranger, head string) bot.Content {
+	asks, who, said, foot := g.words.StrangerAsks(language, s.Name, s.Username, s.said, id, s.title)
+	head = cmp.Or(head, asks) + "\n"
 	chosen := who
 	if said != "" {
 		chosen += "\n" + said
@@ -363,6 +399,26 @@ func (g *Guard) strangerCard(language, id string, s stranger) bot.Content {
 	slices.SortStableFunc(content.Entities, func(a, b render.Entity) int { return a.Offset - b.Offset })
 	content.Buttons = g.strangerButtons(language, id)
 	return content
+}
+
+// waits reports whether admins were asked, or will be, and have not answered.
+func (s *stranger) waits() bool { return !s.Declined && (s.Waits || len(s.Cards) > 0) }
+
+// cardAgain is the card about a person or group for an admin who asks for it: whether they wait, or who declined them.
+func (g *Guard) cardAgain(msg *bot.Message, id string, s *stranger) bot.Content {
+	w, language := g.words.At(g.opts.Private(msg.Person)), msg.Language
+	switch {
+	case isGroupID(id):
+		return g.groupCard(language, id, *s, msg.Person)
+	case s.waits():
+		return g.strangerCard(language, id, *s, "")
+	case !s.Declined || s.DeclinedAt.IsZero():
+		return g.strangerCard(language, id, *s, w.StrangerNotAsking(language))
+	case s.DeclinedBy == msg.Caller:
+		return g.strangerCard(language, id, *s, w.StrangerDeclined(language, "", s.DeclinedAt))
+	}
+	by := cmp.Or(s.DeclinedName, g.idOf(s.DeclinedBy))
+	return g.strangerCard(language, id, *s, w.StrangerDeclined(language, by, s.DeclinedAt))
 }
 
 // strangerButtons decide about a person or group.
@@ -376,13 +432,13 @@ func (g *Guard) strangerButtons(language, id string) [][]bot.Button {
 	}}
 }
 
-// noteWaiting returns the Change that remembers a group that asked when there was no admin, so that the first one hears of
-// it. What cannot be read is not remembered: the group asks again.
+// noteWaiting returns the Change that remembers a group, or a person in private, that asked when there was no admin, so that
+// the first one hears of it. What cannot be read is not remembered: they ask again.
 func (g *Guard) noteWaiting(
 	ctx context.Context, place bot.Place, id string, s stranger, this bot.Fact,
 ) bot.Change {
 	list, err := g.listStrangers(ctx, personKey(place, ""))
-	if _, is := list[personKey(place, id)]; err != nil || is || !isGroupID(id) || len(list) >= MostStrangers {
+	if _, is := list[personKey(place, id)]; err != nil || is || s.Where != nil || len(list) >= MostStrangers {
 		return bot.Change{}
 	}
 	s.At, s.Waits = g.now().UTC(), true
@@ -393,8 +449,8 @@ func (g *Guard) noteWaiting(
 	return bot.Change{Facts: []bot.Fact{f, this}}
 }
 
-// askWaiting adds to a Change that admins are asked about the groups that asked when there was none, which hear it: names
-// are what the admins are called, and language what an admin reads.
+// askWaiting adds to a Change that admins are asked about those who asked when there was none, who hear it: names are what
+// the admins are called, and language what an admin reads.
 func (g *Guard) askWaiting(
 	ctx context.Context, place bot.Place, admins, names []string, language func(admin string) string, change *bot.Change,
 ) error {
@@ -413,13 +469,29 @@ func (g *Guard) askWaiting(
 	change.Facts = append(change.Facts, this)
 	for _, key := range slices.Sorted(maps.Keys(list)) {
 		id, s := strings.TrimPrefix(key, all), list[key]
-		to := groupPlace(place, id)
-		admitted, err := g.inAdmittedGroup(ctx, to)
+		if !s.Waits {
+			continue
+		}
+		if slices.Contains(admins, id) { // they have become one
+			change.Facts = append(change.Facts, bot.Fact{Bucket: strangerBucket, Key: key, Was: &s.raw})
+			if _, err := g.releaseSaid(ctx, place, id, true, change); err != nil {
+				return err
+			}
+			continue
+		}
+		decided, err := g.decidedText(ctx, place, id, s.Name)
 		if err != nil {
 			return err
 		}
-		if !s.Waits || admitted {
+		if decided != nil {
 			continue
+		}
+		to, text := groupPlace(place, id), g.words.GroupAsked(s.Language, names)
+		if !isGroupID(id) {
+			to, text = g.opts.Private(id), g.words.StrangerAsked(s.Language, names)
+			if s.said, err = g.firstSaid(ctx, place, id); err != nil {
+				return err
+			}
 		}
 		s.At, s.Waits = g.now().UTC(), false
 		for _, admin := range admins {
@@ -432,7 +504,7 @@ func (g *Guard) askWaiting(
 		change.Facts = append(change.Facts, f)
 		change.Send = append(change.Send, bot.Row{
 			Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: "asked/" + this.Value + "/" + id,
-			Content: bot.Content{Text: g.words.GroupAsked(s.Language, names), Language: s.Language},
+			Content: bot.Content{Text: text, Language: s.Language},
 		})
 	}
 	return nil

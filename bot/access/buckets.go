@@ -12,8 +12,8 @@ func Buckets() []bot.BucketRule {
 		},
 		{
 			Bucket: strangerBucket,
-			About:  "a person who asked to be admitted: name, language, in which group; kept for 30 days",
-			Found:  "key `CHANNEL/BOT/ID`",
+			About:  "a person who asked to be admitted: name, language, in which group, who declined them; kept for 30 days",
+			Found:  "key `CHANNEL/BOT/ID`; who declined is in the value (`declined_by`, `declined_name`)",
 		},
 		{
 			Bucket: saidBucket,
@@ -39,7 +39,7 @@ func Buckets() []bot.BucketRule {
 		},
 		{
 			Bucket: seenBucket,
-			About:  "what a person is called who is admitted, and the language of their client",
+			About:  "what a person is called who is admitted, their @name and the language of their client",
 			Found:  "key `CHANNEL/BOT/ID`",
 		},
 		{

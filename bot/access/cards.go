@@ -133,6 +133,11 @@ func (g *Guard) askMissed(ctx context.Context, msg *bot.Message, change *bot.Cha
 					ID: row.ID, From: []bot.RowState{bot.Unknown}, To: bot.Dead,
 				})
 			}
+			if asked {
+				if err := g.redrawCard(ctx, msg, id, s, &row, change); err != nil {
+					return err
+				}
+			}
 		}
 		if asked {
 			continue
@@ -144,6 +149,26 @@ func (g *Guard) askMissed(ctx context.Context, msg *bot.Message, change *bot.Cha
 		}
 		change.Facts = append(change.Facts, f)
 	}
+	return nil
+}
+
+// redrawCard adds to the Change that greets an admin that a card which they got before is in their language.
+func (g *Guard) redrawCard(
+	ctx context.Context, msg *bot.Message, id string, s stranger, card *bot.Row, change *bot.Change,
+) error {
+	buttons := g.strangerButtons(msg.Language, id)
+	if len(card.Content.Buttons) == 0 || card.Content.Buttons[0][0].Label == buttons[0][0].Label {
+		return nil
+	}
+	var err error
+	if s.said, err = g.firstSaid(ctx, msg.Place, id); err != nil {
+		return err
+	}
+	content := g.strangerCard(msg.Language, id, s, "")
+	if isGroupID(id) {
+		content = g.groupCard(msg.Language, id, s, msg.Person)
+	}
+	change.Send = append(change.Send, editOf(card, content))
 	return nil
 }
 
@@ -173,6 +198,10 @@ func (g *Guard) settleWaiting(ctx context.Context, place bot.Place, sent func(pl
 	admins, err := g.allAdmins(ctx, place)
 	if err != nil || len(admins) == 0 {
 		return err
+	}
+	unknown := slices.ContainsFunc(admins, func(admin string) bool { return g.nameOf(admin) == "" })
+	if unknown && g.now().Sub(g.began) < settleEvery {
+		return nil // what they have sent while the bot was away is greeted before they are asked, in their language
 	}
 	var change bot.Change
 	language := func(admin string) string { return g.seenPerson(admin).Language }

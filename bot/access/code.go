@@ -230,14 +230,13 @@ func (g *Guard) storeFirstAdmin(ctx context.Context, msg *bot.Message, codes []b
 		Place: msg.Place,
 		ID:    msg.ID,
 	})...)
-	for range redeemTries { // a group may ask at the same moment
+	for range redeemTries { // somebody may ask at the same moment
 		whole := change
-		whole.Facts = slices.Clone(change.Facts)
-		err = g.askWaiting(ctx, msg.Place, []string{msg.Person}, []string{g.calledSender(msg)},
-			func(string) string { return msg.Language }, &whole)
-		if err != nil {
-			return err
+		told, unread := g.nextTold(ctx, msg.Place)
+		if unread != nil {
+			return unread
 		}
+		whole.Facts = append(slices.Clone(change.Facts), told) // whoever reads that nobody is admin is looked at again
 		if _, err = g.store.Apply(ctx, &whole); !errors.Is(err, bot.ErrConflict) {
 			break
 		}
@@ -287,6 +286,8 @@ func (g *Guard) Welcome(ctx context.Context, call *turn.Call) (e turn.Effect, ok
 		return welcome(g.words.InvitationForGroup(msg.Language))
 	case i != nil:
 		return welcome(g.words.InvitationUnneeded(msg.Language))
+	case !call.Admin && IsCode(code):
+		return welcome(g.words.InvitationGone(msg.Language))
 	case !call.Admin:
 		return e, false, nil
 	}
@@ -311,5 +312,18 @@ func (g *Guard) welcomeAdmin(ctx context.Context, call *turn.Call, code string) 
 	greeted.Value, greeted.Was = g.now().UTC().Format(time.RFC3339), &was
 	e = call.ReplyText(g.words.Start(msg.Language, msg.Name) + "\n\n" + g.words.StartAdmin(msg.Language))
 	e.Change.Facts = append(e.Change.Facts, greeted)
-	return e, true, g.askMissed(ctx, msg, &e.Change)
+	if err = g.askMissed(ctx, msg, &e.Change); err != nil {
+		return e, true, err
+	}
+	names, language := []string{g.calledSender(msg)}, func(admin string) string {
+		if admin == msg.Person {
+			return msg.Language
+		}
+		return g.seenPerson(admin).Language
+	}
+	admins, err := g.allAdmins(ctx, msg.Place)
+	if err != nil {
+		return e, true, err
+	}
+	return e, true, g.askWaiting(ctx, msg.Place, admins, names, language, &e.Change)
 }

@@ -290,9 +290,19 @@ func groupOrPrivate(place bot.Place) bot.Place {
 	return place
 }
 
-// refuseInvitation answers somebody who has followed a link that is used up, has expired, was revoked, or never was.
-func (g *Guard) refuseInvitation(msg *bot.Message) turn.Verdict {
-	return turn.Verdict{
+// refuseInvitation answers somebody who has followed a link that is used up, has expired, was revoked, or never was. That
+// an admin is asked is promised only where one is.
+func (g *Guard) refuseInvitation(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
+	v := turn.Verdict{
 		Reason: "no valid invitation", Reply: g.words.InvitationGone(msg.Language), Once: "invitation/" + msg.Caller,
 	}
+	admins, err := g.allAdmins(ctx, msg.Place)
+	if err != nil || len(admins) == 0 || g.opts.Private == nil {
+		return v, err
+	}
+	s, err := g.strangerOf(ctx, msg.Place, msg.Person)
+	if err == nil && (s == nil || !s.Declined) {
+		v.Reply = g.words.InvitationGoneAsk(msg.Language)
+	}
+	return v, err
 }

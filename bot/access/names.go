@@ -20,16 +20,17 @@ const seenBucket = "person_seen"
 // titleBucket holds what groups that are admitted are called: the key is the chat's.
 const titleBucket = "group_title"
 
-// seenPerson is what a person was called when they last wrote, and the language of their client.
+// seenPerson is what a person was called when they last wrote, their @name and the language of their client.
 type seenPerson struct {
 	Name     string `json:"name"`
 	Language string `json:"language,omitempty"`
+	Username string `json:"username,omitempty"`
 }
 
 // noteName stores what a person is called now, if that has changed. People whom only a list for everybody admits are not
 // noted: there may be any number of them. Names are nice to have, so that a store in trouble keeps nobody from talking.
 func (g *Guard) noteName(ctx context.Context, msg *bot.Message) {
-	now := seenPerson{Name: msg.Name, Language: msg.Language}
+	now := seenPerson{Name: msg.Name, Language: msg.Language, Username: msg.Username}
 	if msg.Message == "" || msg.Name == "" || g.seenPerson(msg.Person) == now || !g.isNamed(msg.Person) {
 		return // a message of ours, such as a task that is due, has the name of its time
 	}

@@ -334,13 +334,13 @@ func TestConfigurationWins(t *testing.T) {
 		"/remove 99":              "99 was not admitted in the chat.",
 		"/remove -99":             "-99 was not admitted in the chat.",
 		"/remove":                 "/remove NAME removes a person",
-		"/remove @ann":            "/remove NAME removes a person",
+		"/remove @ann":            "I know nobody called @ann.",
 		"/admit 42":               "42 is user by the configuration",
 		"/admit 8 approver":       "8 is approver by the configuration",
 		"/admit -100":             "The group -100 is admitted by the configuration",
 		"/admit":                  "/admit ID admits a person",
 		"/admit ann":              "I know nobody called ann.",
-		"/admit @ann":             "/admit ID admits a person",
+		"/admit @ann":             "I know nobody called @ann.",
 		"/admit 0":                "/admit ID admits a person",
 		"/admit 007":              "/admit ID admits a person",
 		"/admit 5 king":           "/admit ID admits a person",
@@ -812,5 +812,88 @@ func TestGroupAsksMeanwhile(t *testing.T) {
 	card := func(r bot.Row) bool { return r.Place.Chat == "7" && len(r.Content.Buttons) > 0 }
 	if !slices.ContainsFunc(after.Change.Send, card) {
 		t.Errorf("no card: %+v", after.Change.Send)
+	}
+}
+
+// TestNamesThatAreTyped: a name, its first word or the @name means somebody; several are listed with their names.
+func TestNamesThatAreTyped(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, access.Options{Admins: []string{"7"}})
+	for id, called := range map[string][2]string{"8": {"Ben Braun", "benb"}, "9": {"Ben Adler", ""}, "10": {"Eve", "ben2"}} {
+		msg := h.message(id, "may I?", "")
+		msg.Name, msg.Username = called[0], called[1]
+		v, err := h.guard.Admit(t.Context(), msg)
+		h.apply(turn.Effect{Change: v.Change}, err)
+	}
+	const card = "Somebody new would like to talk to me"
+	for typed, answer := range map[string]string{
+		"benb": card, "@BENB": card, "ben adler": card, "@ben2": card, "@eve": "I know nobody", "@": "I know nobody",
+		"Braun": "I know nobody",
+		"ben":   "Anybody can take a name, so give the id of the one you mean. ben: Ben Braun (8), Ben Adler (9)",
+	} {
+		want(t, typed, h.command("7", "/admit "+typed, ""), answer)
+	}
+	want(t, "not admitted", h.command("7", "/remove @benb", ""), "Ben Braun (8) was not admitted in the chat.")
+	h.command("7", "/admit 8", "")
+	want(t, "admitted already", h.command("7", "/admit benb", ""), "Already admitted: Ben Braun")
+	want(t, "removed", h.command("7", "/remove @benb", ""), "⛔ Removed: Ben Braun.")
+}
+
+// TestStrangersOfGroupsAreBounded: of those who write in a group that is not admitted only so much is kept.
+func TestStrangersOfGroupsAreBounded(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, access.Options{Admins: []string{"7"}})
+	for n := range 2 * access.MostStrangers {
+		for range 4 {
+			h.says(fmt.Sprint(100+n), "hello", "-200")
+		}
+	}
+	kept, err := h.store.FactsOf(t.Context(), "stranger_said", "", h.now)
+	if err != nil || len(kept) == 0 || len(kept) > 5*access.MostStrangers {
+		t.Errorf("%d are kept, %v", len(kept), err)
+	}
+}
+
+// TestLinkPromisesNoQuestion: who was declined does not read in front of a used link that an admin is asked.
+func TestLinkPromisesNoQuestion(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, access.Options{Admins: []string{"7"}})
+	const used = "/start ABCDEFGH23456777"
+	if got := h.says("9", used, "").Reply; !strings.HasSuffix(got, "I will ask an admin.") {
+		t.Errorf("a stranger: %q", got)
+	}
+	h.says("9", "may I?", "")
+	h.press("7", "p1:d:9")
+	if got := h.says("9", used, "").Reply; !strings.HasSuffix(got, "was used, has expired or was revoked.") {
+		t.Errorf("who was declined: %q", got)
+	}
+}
+
+// TestPrivateBeforeAdmin: who wrote in private before there was an admin is put to the first one after the welcome, with
+// what they wrote first; the admin's own first words ask nobody.
+func TestPrivateBeforeAdmin(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, access.Options{})
+	code, err := h.guard.Offer(t.Context(), "p1", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.says("7", "anybody?", "")
+	h.says("9", "/start", "")
+	h.says("9", "may I?", "")
+	msg := h.message("7", "/start "+code, "")
+	if v, err := h.guard.Admit(t.Context(), msg); err != nil || !v.Admin {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	e, ok, err := h.guard.Welcome(t.Context(), &turn.Call{Message: msg, Session: "s", Admin: true})
+	if h.apply(e, err); !ok || len(h.sent) != 3 {
+		t.Fatalf("%v, %+v", ok, h.sent)
+	}
+	want(t, "first", h.sent[0].Content.Text, "Hello P7")
+	want(t, "card", h.sent[1].Content.Text, "Somebody new would like to talk to me and waits for your answer:\nP9\nmay I?\n")
+	want(t, "the stranger", h.sent[2].Content.Text, "I only talk to people on my list. I have asked P7")
+	h.press("7", "p1:a:9")
+	if got := h.waiting("9"); len(got) != 1 || got[0] != "may I?" {
+		t.Errorf("answered: %q", got)
 	}
 }

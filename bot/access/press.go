@@ -1,7 +1,9 @@
 package access
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,6 +153,9 @@ func (d *Admissions) listPage(ctx context.Context, msg *bot.Message, page int, n
 		if list.Configured, err = g.fromFile(ctx); err != nil {
 			return bot.Content{}, err
 		}
+		if err = g.listUndecided(ctx, msg.Place, &list); err != nil {
+			return bot.Content{}, err
+		}
 	}
 	content := bot.Content{Language: language}
 	for i, e := range part {
@@ -175,6 +180,37 @@ func (d *Admissions) listPage(ctx context.Context, msg *bot.Message, page int, n
 	content.Text = w.People(language, list)
 	content.Entities = render.Inert(content.Text)
 	return content, nil
+}
+
+// listUndecided adds to a list who waits for an answer, the last who asked first, and how many were declined.
+func (g *Guard) listUndecided(ctx context.Context, place bot.Place, list *texts.People) error {
+	all := personKey(place, "")
+	strangers, err := g.listStrangers(ctx, all)
+	if err != nil {
+		return err
+	}
+	keys := slices.SortedFunc(maps.Keys(strangers), func(a, b string) int {
+		return cmp.Or(strangers[b].At.Compare(strangers[a].At), cmp.Compare(a, b))
+	})
+	for _, key := range keys {
+		id, s := strings.TrimPrefix(key, all), strangers[key]
+		if !s.Declined && !s.waits() {
+			continue
+		}
+		decided, err := g.decidedText(ctx, place, id, s.Name)
+		switch {
+		case err != nil:
+			return err
+		case decided != nil:
+		case s.Declined:
+			list.Declined++
+		case len(list.Waiting) == peoplePage:
+			list.MoreWaiting++
+		default:
+			list.Waiting = append(list.Waiting, texts.Person{ID: id, Group: isGroupID(id), Name: s.Name})
+		}
+	}
+	return nil
 }
 
 // fromFile lists whom the configuration admits.

@@ -54,6 +54,19 @@ func (g *Guard) keepSaid(ctx context.Context, msg *bot.Message) (*bot.Fact, erro
 	}, nil
 }
 
+// firstSaid returns the first words that are kept of a stranger; "" = none.
+func (g *Guard) firstSaid(ctx context.Context, place bot.Place, id string) (string, error) {
+	kept, err := g.store.FactsOf(ctx, saidBucket, saidKey(place, id), g.now())
+	if err != nil || len(kept) == 0 {
+		return "", err
+	}
+	msg, err := (bot.MessageDecoder{}).Decode([]byte(kept[0].Value))
+	if err != nil {
+		return "", nil //nolint:nilerr // one of another version is not quoted
+	}
+	return msg.Text, nil
+}
+
 // releaseSaid adds to a Change what a person, or somebody in a group, has written before it admitted them, so that it is
 // answered, and returns the sessions to wake. What a person has written in a group that is not admitted waits on. With drop
 // nothing is answered.

@@ -31,7 +31,7 @@ type invitationsBook struct {
 	Revoked, Over              string
 	Used, UsedGroup            string // who; who, group
 	Left                       count
-	Gone, GoneGroup            string
+	Gone, GoneAsk              string
 	Unneeded                   string
 	ForGroup, InvitedGroup     string
 }
@@ -131,9 +131,9 @@ func (w Words) InviteInPrivate(language string) string {
 // InvitationGone answers a link that is not valid (any more).
 func (w Words) InvitationGone(language string) string { return w.in(language).People.Invitations.Gone }
 
-// InvitationGoneGroup begins the answer to such a link in a group.
-func (w Words) InvitationGoneGroup(language string) string {
-	return w.in(language).People.Invitations.GoneGroup
+// InvitationGoneAsk answers such a link where an admin is asked about whoever has followed it.
+func (w Words) InvitationGoneAsk(language string) string {
+	return w.InvitationGone(language) + " " + w.in(language).People.Invitations.GoneAsk
 }
 
 // InvitationUnneeded answers a valid link of an invitation for somebody whom it gives nothing.

@@ -31,11 +31,20 @@ type People struct {
 	Page       []Person
 	From, All  int    // number of the first of the page, counted from 1, and of all
 	Note       string // stands below
+	// Waiting is who was asked about last and is not answered yet, and MoreWaiting how many others are; Declined is how
+	// many were declined lately. They stand on the first page.
+	Waiting               []Person
+	MoreWaiting, Declined int
 }
 
 // peopleBook is the sentences about who may talk to the bot.
 type peopleBook struct {
 	Asks, AsksID, AsksIn                       string
+	AsksDeclined                               string // who has declined, day
+	AsksYouDeclined                            string // day
+	AsksAgain                                  string
+	HeadWaiting                                string
+	MoreWaiting, DeclinedLately                string // how many
 	Somebody, Admit                            string
 	AsksGroup                                  string // who, group
 	AsksGroupAdded, AsksGroupWanted            string // group
@@ -144,10 +153,34 @@ func (w Words) People(language string, list People) string {
 	if list.All > len(list.Page) {
 		lines = append(lines, "", fmt.Sprintf(b.More, list.From, list.From+len(list.Page)-1, list.All))
 	}
+	lines = append(lines, w.undecided(language, &list)...)
 	if list.Note != "" {
 		lines = append(lines, "", list.Note)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// undecided is what People says of those who are not admitted.
+func (w Words) undecided(language string, list *People) []string {
+	b := w.in(language).People
+	var lines []string
+	if len(list.Waiting) > 0 {
+		lines = append(lines, "", b.HeadWaiting)
+	}
+	for _, p := range list.Waiting {
+		line := "• " + p.whoExactly()
+		if p.Group {
+			line += " – " + b.Group
+		}
+		lines = append(lines, line)
+	}
+	if list.MoreWaiting > 0 {
+		lines = append(lines, fmt.Sprintf(b.MoreWaiting, list.MoreWaiting))
+	}
+	if list.Declined > 0 {
+		lines = append(lines, "", fmt.Sprintf(b.DeclinedLately, list.Declined))
+	}
+	return lines
 }
 
 // RemoveButton is the label of the button that removes number n of the list.
@@ -173,6 +206,18 @@ func (w Words) StrangerAsks(language, name, username, said, id, title string) (h
 	quote = render.Cut(visible.Name(strings.Join(strings.Fields(said), " ")), saidLength)
 	return b.Asks, cmp.Or(named(name), id), quote, foot
 }
+
+// StrangerDeclined begins StrangerAsks about somebody whom an admin has declined; name "" = the reader.
+func (w Words) StrangerDeclined(language, name string, at time.Time) string {
+	b := w.in(language).People
+	if name == "" {
+		return fmt.Sprintf(b.AsksYouDeclined, w.Day(language, at))
+	}
+	return fmt.Sprintf(b.AsksDeclined, named(name), w.Day(language, at))
+}
+
+// StrangerNotAsking begins StrangerAsks about somebody who is not admitted, and does not wait for an answer.
+func (w Words) StrangerNotAsking(language string) string { return w.in(language).People.AsksAgain }
 
 // StrangerButtons are the labels below StrangerAsks.
 func (w Words) StrangerButtons(language string) (admit, decline, block string) {
@@ -280,7 +325,8 @@ func (w Words) PersonConfigured(language string, p Person, key string) string {
 	return fmt.Sprintf(b.Configured, p.who(), b.Roles[p.Role], key)
 }
 
-// NameUnknown answers a name that nobody has, or several people.
+// NameUnknown answers a name that nobody has, or that is not enough to tell whom it means: their ids, with their names
+// where these are others.
 func (w Words) NameUnknown(language, name string, ids []string) string {
 	b := w.in(language).People
 	if len(ids) == 0 {

@@ -3,6 +3,7 @@ package texts_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/policy/reason"
@@ -19,14 +20,14 @@ func people(l string) map[string][]string {
 		"Declined":        {w.Declined(l, ann), w.Declined(l, group)}, "Blocked": {w.Blocked(l, ann), w.Blocked(l, group)}, "YouAreDeclined": {w.YouAreDeclined(l)},
 		"GroupAsks": {w.GroupAsks(l, "Ann", "Team", "-100"), w.GroupAsks(l, "", "", "-100")}, "GroupAsked": {w.GroupAsked(l, nil), w.GroupAsked(l, []string{"Ben", "Cy"})}, "GroupRefused": {w.GroupRefused(l)}, "GroupAsksYou": {w.GroupAsksYou(l, "Team", true), w.GroupAsksYou(l, "Team", false)}, "GroupAskedYou": {w.GroupAskedYou(l, "Ann")}, "StrangerCode": {w.StrangerCode(l, "4711")}, "InvitedPerson": {w.InvitedPerson(l)}, "InviteInPrivate": {w.InviteInPrivate(l)}, "GroupDeclined": {w.GroupDeclined(l)},
 		"Invited":     {w.Invited(l, invitation, "https://t.me/b?start=X"), w.Invited(l, forGroup, "https://t.me/b?startgroup=X")},
-		"Invitations": {w.Invitations(l, nil, "X"), w.Invitations(l, []texts.Invitation{invitation, forGroup}, "")}, "NameUnknown": {w.NameUnknown(l, "Ann", nil), w.NameUnknown(l, "Ann", []string{"1", "2"})}, "RevokeLinkButton": {w.RevokeLinkButton(l)},
+		"Invitations": {w.Invitations(l, nil, "X"), w.Invitations(l, []texts.Invitation{invitation, forGroup}, "")}, "StrangerDeclined": {w.StrangerDeclined(l, "", time.Unix(0, 0)), w.StrangerDeclined(l, "Ann", time.Unix(0, 0))}, "StrangerNotAsking": {w.StrangerNotAsking(l)}, "NameUnknown": {w.NameUnknown(l, "Ann", nil), w.NameUnknown(l, "Ann", []string{"1", "2"})}, "RevokeLinkButton": {w.RevokeLinkButton(l)},
 		"InviteHelp": {w.InviteHelp(l, 100, 30)}, "InviteFull": {w.InviteFull(l, 50)}, "InvitationRevoked": {w.InvitationRevoked(l)}, "InvitationOver": {w.InvitationOver(l)},
-		"InvitationUsed": {w.InvitationUsed(l, "Ann", "", 1), w.InvitationUsed(l, "Ann", "Team", 0)}, "InvitationGone": {w.InvitationGone(l)}, "InvitationGoneGroup": {w.InvitationGoneGroup(l)},
+		"InvitationUsed": {w.InvitationUsed(l, "Ann", "", 1), w.InvitationUsed(l, "Ann", "Team", 0)}, "InvitationGone": {w.InvitationGone(l)}, "InvitationGoneAsk": {w.InvitationGoneAsk(l)},
 		"InvitationUnneeded": {w.InvitationUnneeded(l)}, "InvitationForGroup": {w.InvitationForGroup(l)}, "InvitedGroup": {w.InvitedGroup(l)},
 		"NamePinned": {w.NamePinned(l, "ann", "Ann", "4711")},
 		"CodeWrong":  {w.CodeWrong(l, 1), w.CodeWrong(l, 4)}, "CodeTooOften": {w.CodeTooOften(l)}, "StartAdmin": {w.StartAdmin(l)}, "ProfileDescription": {w.ProfileDescription(l)}, "ProfileShort": {w.ProfileShort(l)}, "InvitationUsedUp": {w.InvitationUsedUp(l)}, "ByNameHere": {w.ByNameHere(l)},
 		"People": {
-			w.People(l, texts.People{From: 1}),
+			w.People(l, texts.People{From: 1}), w.People(l, texts.People{From: 1, Waiting: []texts.Person{ann, group}, MoreWaiting: 2, Declined: 3}),
 			w.People(l, texts.People{Configured: []texts.Person{{ID: "*"}, {ID: "*", Group: true}, {ID: "7", Role: "approver"}}, Page: []texts.Person{ann, group, first}, From: 1, All: 9, Note: "X"}),
 		},
 		"PeopleInPrivate": {w.PeopleInPrivate(l)}, "PeopleOff": {w.PeopleOff(l)}, "AdmitHelp": {w.AdmitHelp(l)}, "RemoveHelp": {w.RemoveHelp(l)},

@@ -138,7 +138,7 @@ func (s *scene) changes(words []string) error {
 	case "rename":
 		u.Username = words[2]
 	case "named":
-		u.FirstName = words[2]
+		u.FirstName = strings.Join(words[2:], " ")
 	default:
 		u.Language = words[2]
 	}
