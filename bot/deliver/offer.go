@@ -193,6 +193,9 @@ func (o *Outbox) take(rows []bot.Row, applied *bot.Applied, offers []*offer) {
 		}
 	}
 	if late {
+		if !o.current {
+			o.strange++ // a look that began before does not have the row, which the next one of its chat must not overtake
+		}
 		o.nudge()
 	}
 }

@@ -1,6 +1,7 @@
 package deliver_test
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/deliver"
 )
 
 // A Change that writes an answer for a free chat stores it as being sent: two commits in all, and nothing is read.
@@ -43,6 +45,43 @@ func TestOfferedRowsAreSentAtOnce(t *testing.T) {
 			t.Error("the writer's own rows were changed")
 		}
 		if diff := cmp.Diff([]string{"one", "two"}, w.sender.texts("7")); diff != "" {
+			t.Error(diff)
+		}
+		w.stop()
+	})
+}
+
+// slowStore lists the rows that are due, and gives the list once somebody takes it.
+type slowStore struct {
+	deliver.Store
+	gate chan struct{}
+}
+
+func (s *slowStore) Due(ctx context.Context, channel, botID string, now time.Time, limit int) ([]bot.Row, error) {
+	rows, err := s.Store.Due(ctx, channel, botID, now, limit)
+	if limit > 0 {
+		<-s.gate
+	}
+	return rows, err
+}
+
+// A row that was stored while a look at the store was under way, which does not have it, is not overtaken by the next
+// one of its chat: at the start of a process, by the answer of a task whose heading it is.
+func TestOfferedBehindAMissedRow(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := setup(t)
+		slow := &slowStore{Store: w.store, gate: make(chan struct{})}
+		w.read = slow
+		w.start()
+		w.offered()
+		synctest.Wait()
+		w.say(row(bot.Reply, "heading"))
+		slow.gate <- struct{}{}
+		synctest.Wait()
+		w.say(row(bot.Final, "answer"))
+		close(slow.gate)
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"heading", "answer"}, w.sender.texts("7")); diff != "" {
 			t.Error(diff)
 		}
 		w.stop()

@@ -56,7 +56,7 @@ func (s *service) openHooks(store bot.Store) error {
 	s.hooks = hook.New(hook.Deps{
 		Channel:   s.ch.name,
 		Bot:       s.ch.bot,
-		Store:     store,
+		Store:     offeringStore{store, s},
 		Engine:    engine{s},
 		Outbox:    outlets{s},
 		Guard:     s.ch.guard,

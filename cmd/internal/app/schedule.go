@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/deliver"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/news"
 	"github.com/zephbot/zephbot/bot/preference"
@@ -157,6 +158,18 @@ type outlets struct{ s *service }
 // Wake implements schedule.Outbox.
 func (o outlets) Wake(place bot.Place) { o.s.outbox.Wake(place) }
 
+// offeringStore offers what is written to the outbox of a service, which is built later: the heading of a turn that
+// begins by itself holds its chat before it is stored, so that no answer overtakes it.
+type offeringStore struct {
+	bot.Store
+	s *service
+}
+
+// Apply implements bot.Writer.
+func (o offeringStore) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, error) {
+	return deliver.OfferingStore{Store: o.Store, Outbox: o.s.outbox}.Apply(ctx, change)
+}
+
 // openPlan makes the schedule of a channel that delivers at any time; at the terminal nobody may be there.
 func (s *service) openPlan(store bot.Store) {
 	c := s.core
@@ -166,7 +179,7 @@ func (s *service) openPlan(store bot.Store) {
 	c.plan = schedule.New(schedule.Deps{
 		Channel:   s.ch.name,
 		Bot:       s.ch.bot,
-		Store:     store,
+		Store:     offeringStore{store, s},
 		Engine:    engine{s},
 		Outbox:    outlets{s},
 		Guard:     s.ch.guard,
