@@ -1,7 +1,7 @@
-// Package spend makes each call of a model pass a budget: that of the one it is made for, embeddings, transcriptions
-// and speech too. Features other than the turn itself (the judge, summaries, corrections, the choice of tools, servers that ask
-// the model) get a Model, an Embedder, a Transcriber or a Voice of this package and never the provider below it, so none can
-// forget to pay. The payer comes with the context. A call that nobody pays for is refused.
+// Package spend has each call of a model paid: it passes the budget of the one it is made for, and embeddings,
+// transcriptions, speech and pictures do too. Features other than the turn itself (the judge, summaries, corrections, the
+// choice of tools, servers that ask the model) get a Model, an Embedder, a Transcriber, a Voice or a Painter of this
+// package and never the provider below it, so none can forget to pay. The payer comes with the context. A call that nobody pays for is refused.
 package spend
 
 import (

@@ -2,13 +2,12 @@ package recap
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/job"
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
@@ -44,31 +43,9 @@ func (d *Handler) askAside(ctx context.Context, call *turn.Call) (turn.Effect, e
 // asideKey is the id under which a side question is paid and answered.
 func asideKey(msg *bot.Message) string { return asideName + "/" + msg.ID }
 
-// giveAside answers a side question, once, however often it is begun.
-func (d *Handler) giveAside(ctx context.Context, j *job) {
-	msg, key := &j.Message, asideKey(&j.Message)
-	text, err := d.answerAside(d.payingContext(ctx, msg, key), j)
-	if ctx.Err() != nil {
-		return
-	}
-	denied, refused := errors.AsType[*cost.Denied](err)
-	var contents []bot.Content
-	switch {
-	case refused:
-		contents = []bot.Content{{Text: denied.Text}}
-	case err != nil:
-		d.deps.Log.Warn().Err(err).Str("session", string(j.Session)).Msg("no answer to a side question")
-		contents = []bot.Content{{Text: d.deps.Words.AsideFailed(msg.Language)}}
-	default:
-		contents = d.deps.Composer.Compose(text, msg.Place, msg.Language)
-	}
-	change := &bot.Change{Facts: []bot.Fact{{Bucket: bucket, Key: msg.ID}}}
-	d.sendRecap(ctx, change, msg, bot.Reply, key, contents)
-}
-
 // answerAside asks the model, which reads the newest part of the conversation, the running turn included.
-func (d *Handler) answerAside(ctx context.Context, j *job) (string, error) {
-	tail, err := d.deps.Store.Tail(ctx, j.Session, room)
+func (d *Handler) answerAside(ctx context.Context, j *job.Job) (string, error) {
+	tail, err := d.deps.Journals.Tail(ctx, j.Session, room)
 	if err != nil {
 		return "", fmt.Errorf("read a conversation: %w", err)
 	}

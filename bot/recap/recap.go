@@ -5,19 +5,16 @@ package recap
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/bot/feature"
+	"github.com/zephbot/zephbot/bot/job"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 )
@@ -26,7 +23,6 @@ const (
 	// bucket holds the recaps that were asked for and not given yet, by the id of the message: after a crash, another
 	// process gives them.
 	bucket = "recap_job"
-	jobFor = time.Hour // after that, nobody waits for it any more
 
 	// Limit is the time that the model has (seed 001).
 	Limit = 5 * time.Second
@@ -34,15 +30,12 @@ const (
 	Pause = 24 * time.Hour
 
 	room    = 512 << 10 // bytes of a conversation that are read
-	finish  = 10 * time.Second
-	atOnce  = 8 // recaps being written
-	fewest  = 2 // answers that a conversation needs for an unasked recap
-	entries = 4 // entries of a turn that are counted at most, besides messages
+	fewest  = 2         // answers that a conversation needs for an unasked recap
+	entries = 4         // entries of a turn that are counted at most, besides messages
 )
 
-// Store is what the Handler needs of a store.
-type Store interface {
-	facts.Store
+// Journals are the conversations that people are reminded of.
+type Journals interface {
 	Tail(ctx context.Context, session bot.SessionKey, room int) (journal.Tail, error)
 }
 
@@ -56,22 +49,16 @@ type Talk struct {
 
 // Deps are the dependencies of a Handler. All are required.
 type Deps struct {
-	Store  Store
-	Keeper facts.Keeper
-	Open   func(msg *bot.Message, id string) turn.Budget // who pays (bot/quota)
-	Write  func(ctx context.Context, talk Talk) (string, error)
+	job.Deps
+	Journals Journals
+	Open     func(msg *bot.Message, id string) turn.Budget // who pays (bot/quota)
+	Write    func(ctx context.Context, talk Talk) (string, error)
 	// Answer answers a side question about a conversation: the arguments of the command in asked.
 	Answer func(ctx context.Context, talk Talk, asked *bot.Message) (string, error)
 	// Admit says whether somebody may have a turn, as which a side question counts (bot/quota).
 	Admit    func(ctx context.Context, msg *bot.Message, id string) (turn.Admission, error)
 	Composer bot.Composer
 	Words    texts.Words
-	Wake     func(place bot.Place)
-	Current  func(session bot.SessionKey) bot.SessionKey // the name of a session whose chat may have moved
-	Owner    string                                      // this process
-	Lives    func(owner string) bool
-	Now      func() time.Time
-	Log      zerolog.Logger
 }
 
 // Options configure a Handler.
@@ -81,19 +68,14 @@ type Options struct {
 	Pause    time.Duration // 0 = Pause
 }
 
-// Handler gives recaps. Safe for concurrent use. It works while Run runs.
+// Handler gives recaps. Safe for concurrent use. It works while Run of its jobs runs.
 type Handler struct {
 	deps Deps
 	opts Options
+	jobs *job.Runner
 
-	mu      sync.Mutex
-	ctx     context.Context //nolint:containedctx // bounds the goroutines of the Handler; nil = Run does not run
-	working sync.WaitGroup
-	begun   map[string]bool // what is being written, by key
-	slots   chan struct{}
-	running chan struct{} // closed once Run runs
-	runs    sync.Once
-	opened  opening // what Opened has reminded of
+	mu     sync.Mutex
+	opened opening // what Opened has reminded of
 }
 
 // opening is a conversation as somebody has opened it.
@@ -107,13 +89,9 @@ func New(deps Deps, opts Options) *Handler {
 	if opts.Pause == 0 {
 		opts.Pause = Pause
 	}
-	return &Handler{
-		deps:    deps,
-		opts:    opts,
-		begun:   map[string]bool{},
-		slots:   make(chan struct{}, atOnce),
-		running: make(chan struct{}),
-	}
+	d := &Handler{deps: deps, opts: opts}
+	d.jobs = job.NewRunner(deps.Deps, bucket, d.give)
+	return d
 }
 
 // Feature returns /recap and /btw.
@@ -121,150 +99,49 @@ func (d *Handler) Feature() feature.Feature {
 	return feature.Feature{
 		Name:     "recap",
 		Commands: []feature.Command{{Name: "recap", Run: d.Command}, {Name: asideName, Run: d.askAside}},
-		Run:      d.Run,
-		Follow:   d.Follow,
+		Run:      d.jobs.Run,
+		Follow:   d.jobs.Follow,
 	}
-}
-
-// job is a recap or a side question that somebody has asked for.
-type job struct {
-	Session bot.SessionKey `json:"session"`
-	Message bot.Message    `json:"message"`
-	Owner   string         `json:"owner"` // the process that was asked
 }
 
 // Command answers /recap: at once that there is none, else in the background, so that no other command waits for the
 // model.
 func (d *Handler) Command(_ context.Context, call *turn.Call) (turn.Effect, error) {
 	if d.opts.Messages <= 0 {
-		row := d.rowFor(call.Message, bot.Reply, bot.Content{Text: d.deps.Words.RecapOff(call.Message.Language)})
-		return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
+		return call.ReplyText(d.deps.Words.RecapOff(call.Message.Language)), nil
 	}
 	return d.noteJob(call)
 }
 
 // noteJob has something written in the background, also if this process dies meanwhile.
 func (d *Handler) noteJob(call *turn.Call) (turn.Effect, error) {
-	j := job{Session: call.Session, Message: *call.Message, Owner: d.deps.Owner}
-	value, err := json.Marshal(j)
-	if err != nil {
-		return turn.Effect{}, fmt.Errorf("note a recap: %w", err)
-	}
-	note := bot.Fact{Bucket: bucket, Key: call.Message.ID, Value: string(value), Expires: d.deps.Now().Add(jobFor)}
-	return turn.Effect{
-		Change: bot.Change{Facts: []bot.Fact{note}},
-		Then: func(context.Context, *bot.Applied) (turn.Effect, error) {
-			d.startWork(j.Message.ID, func(ctx context.Context) { d.give(ctx, &j) })
-			return turn.Effect{}, nil
-		},
-	}, nil
+	return d.jobs.Effect(job.Job{Key: call.Message.ID, Session: call.Session, Message: *call.Message})
 }
 
-// Run gives what is asked for until ctx ends, beginning with what a dead process has left, and what this
-// one was asked for before Run ran.
-func (d *Handler) Run(ctx context.Context) error {
-	d.mu.Lock()
-	d.ctx = ctx
-	d.mu.Unlock()
-	d.runs.Do(func() { close(d.running) })
-	if err := d.takeUp(ctx, func(owner string) bool {
-		return owner == d.deps.Owner || !d.deps.Lives(owner)
-	}); err != nil && ctx.Err() == nil {
-		d.deps.Log.Error().Err(err).Msg("recaps that wait since before the start not given")
+// give answers a /recap or a /btw. What a dead process had begun is written again.
+func (d *Handler) give(ctx context.Context, j *job.Job) []bot.Row {
+	msg, language := &j.Message, j.Message.Language
+	key, write, failed := "recap/"+msg.ID, d.recapOfJob, d.deps.Words.RecapFailed
+	if msg.Command == asideName {
+		key, write, failed = asideKey(msg), d.answerAside, d.deps.Words.AsideFailed
 	}
-	<-ctx.Done()
-	d.mu.Lock()
-	d.ctx = nil
-	d.mu.Unlock()
-	d.working.Wait()
-	return nil
-}
-
-// Follow takes up the recaps of processes that are dead.
-func (d *Handler) Follow(ctx context.Context) error {
-	return d.takeUp(ctx, func(owner string) bool { return owner != d.deps.Owner && !d.deps.Lives(owner) })
-}
-
-// takeUp gives the recaps that were noted by some processes.
-func (d *Handler) takeUp(ctx context.Context, of func(owner string) bool) error {
-	list, err := d.deps.Store.FactsOf(ctx, bucket, "", d.deps.Now())
-	if err != nil {
-		return fmt.Errorf("read which recaps are waited for: %w", err)
-	}
-	for _, f := range list {
-		var j job
-		if err := json.Unmarshal([]byte(f.Value), &j); err != nil {
-			d.deps.Log.Error().Err(err).Str("recap", f.Key).Msg("recap not readable")
-			continue
-		}
-		if !of(j.Owner) {
-			continue
-		}
-		d.startWork(j.Message.ID, func(ctx context.Context) { d.give(ctx, &j) })
-	}
-	return nil
-}
-
-// startWork runs work in the background, once at a time for a key. What is not run because the service
-// ends is found by the next start.
-func (d *Handler) startWork(key string, work func(ctx context.Context)) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.ctx == nil || d.begun[key] {
-		return
-	}
-	ctx := d.ctx
-	d.begun[key] = true
-	d.working.Go(func() {
-		defer func() {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			delete(d.begun, key)
-		}()
-		select {
-		case d.slots <- struct{}{}:
-			defer func() { <-d.slots }()
-			work(ctx)
-		case <-ctx.Done():
-		}
-	})
-}
-
-// give gives what a job is about.
-func (d *Handler) give(ctx context.Context, j *job) {
-	j.Session = d.deps.Current(j.Session)
-	if chat := j.Session.Chat(); chat != "" && chat != j.Message.Place.Chat {
-		j.Message.Place.Chat, j.Message.Message = chat, ""
-	}
-	if j.Message.Command == asideName {
-		d.giveAside(ctx, j)
-		return
-	}
-	d.giveRecap(ctx, j)
-}
-
-// giveRecap answers a /recap. Its rows have keys, so that it is answered once, however often it is begun.
-func (d *Handler) giveRecap(ctx context.Context, j *job) {
-	text, err := d.recapOfJob(d.payingContext(ctx, &j.Message, "recap/"+j.Message.ID), j)
-	if ctx.Err() != nil {
-		return
-	}
-	language := j.Message.Language
-	var contents []bot.Content
+	text, err := write(d.payingContext(ctx, msg, key), j)
 	denied, refused := errors.AsType[*cost.Denied](err)
+	var contents []bot.Content
 	switch {
+	case ctx.Err() != nil:
+		return nil
 	case refused:
 		contents = []bot.Content{{Text: denied.Text}}
 	case errors.Is(err, errNothing):
 		contents = []bot.Content{{Text: d.deps.Words.RecapNothing(language)}}
 	case err != nil:
-		d.deps.Log.Warn().Err(err).Str("session", string(j.Session)).Msg("no recap")
-		contents = []bot.Content{{Text: d.deps.Words.RecapFailed(language)}}
+		d.deps.Log.Warn().Err(err).Str("session", string(j.Session)).Str("job", key).Msg("not answered")
+		contents = []bot.Content{{Text: failed(language)}}
 	default:
-		contents = d.deps.Composer.Compose(d.deps.Words.Recap(language, text), j.Message.Place, language)
+		contents = d.deps.Composer.Compose(text, msg.Place, language)
 	}
-	change := &bot.Change{Facts: []bot.Fact{{Bucket: bucket, Key: j.Message.ID}}}
-	d.sendRecap(ctx, change, &j.Message, bot.Reply, "recap/"+j.Message.ID, contents)
+	return d.rowsFor(msg, bot.Reply, key, contents)
 }
 
 // payingContext returns a context in which the sender of a message pays. No turn stores what is spent, so the purse is
@@ -278,8 +155,8 @@ func (d *Handler) payingContext(ctx context.Context, msg *bot.Message, id string
 var errNothing = errors.New("nothing was said yet")
 
 // recapOfJob writes the recap of a job.
-func (d *Handler) recapOfJob(ctx context.Context, j *job) (string, error) {
-	tail, err := d.deps.Store.Tail(ctx, j.Session, room)
+func (d *Handler) recapOfJob(ctx context.Context, j *job.Job) (string, error) {
+	tail, err := d.deps.Journals.Tail(ctx, j.Session, room)
 	if err != nil {
 		return "", fmt.Errorf("read a conversation: %w", err)
 	}
@@ -288,14 +165,15 @@ func (d *Handler) recapOfJob(ctx context.Context, j *job) (string, error) {
 		return "", errNothing
 	}
 	talk.Caller, talk.Session = j.Message.Caller, j.Session
-	return d.writeRecap(ctx, talk)
+	return d.writeRecap(ctx, talk, j.Message.Language)
 }
 
 // writeRecap asks the model, which has Limit for it.
-func (d *Handler) writeRecap(ctx context.Context, talk Talk) (string, error) {
+func (d *Handler) writeRecap(ctx context.Context, talk Talk, language string) (string, error) {
 	bounded, cancel := context.WithTimeout(ctx, Limit)
 	defer cancel()
-	return d.deps.Write(bounded, talk)
+	text, err := d.deps.Write(bounded, talk)
+	return d.deps.Words.Recap(language, text), err
 }
 
 // selectTalk selects what a recap is written from: so many of the newest messages of a conversation, with the summary of
@@ -341,11 +219,11 @@ func (d *Handler) Resumed(msg *bot.Message, session bot.SessionKey, before []jou
 // are. It waits until Run runs and not for the model, and a recap that does not succeed is not given.
 func (d *Handler) Opened(ctx context.Context, msg *bot.Message, session bot.SessionKey) {
 	select {
-	case <-d.running:
+	case <-d.jobs.Running():
 	case <-ctx.Done():
 		return
 	}
-	tail, err := d.deps.Store.Tail(ctx, session, room)
+	tail, err := d.deps.Journals.Tail(ctx, session, room)
 	if err != nil {
 		d.deps.Log.Warn().Err(err).Str("session", string(session)).Msg("no recap")
 		return
@@ -364,14 +242,14 @@ func (d *Handler) Opened(ctx context.Context, msg *bot.Message, session bot.Sess
 func (d *Handler) giveReminder(key string, msg *bot.Message, session bot.SessionKey, before []journal.Entry) {
 	own, talk := *msg, selectTalk(before, d.opts.Messages)
 	talk.Caller, talk.Session = msg.Caller, session
-	d.startWork(key, func(ctx context.Context) {
-		text, err := d.writeRecap(d.payingContext(ctx, &own, key), talk)
+	d.jobs.Go(key, "", func(ctx context.Context) {
+		text, err := d.writeRecap(d.payingContext(ctx, &own, key), talk, own.Language)
 		if err != nil {
 			d.deps.Log.Warn().Err(err).Str("session", string(session)).Msg("no recap")
 			return
 		}
-		contents := d.deps.Composer.Compose(d.deps.Words.Recap(own.Language, text), own.Place, own.Language)
-		d.sendRecap(ctx, &bot.Change{}, &own, bot.Notice, key, contents)
+		contents := d.deps.Composer.Compose(text, own.Place, own.Language)
+		d.jobs.Send(ctx, own.Place, &bot.Change{Send: d.rowsFor(&own, bot.Notice, key, contents)})
 	})
 }
 
@@ -397,29 +275,16 @@ func (d *Handler) worthReminding(msg *bot.Message, before []journal.Entry) bool 
 	return answers >= fewest
 }
 
-// sendRecap stores what is said.
-func (d *Handler) sendRecap(
-	ctx context.Context, change *bot.Change, msg *bot.Message, purpose bot.Purpose, key string, contents []bot.Content,
-) {
-	for i, c := range contents {
-		row := d.rowFor(msg, purpose, c)
-		row.Key = fmt.Sprintf("%s/%d", key, i)
-		change.Send = append(change.Send, row)
+// rowsFor returns what is said. Its rows have keys, so that it is said once, however often it is begun.
+func (d *Handler) rowsFor(msg *bot.Message, purpose bot.Purpose, key string, contents []bot.Content) []bot.Row {
+	var rows []bot.Row
+	for i, content := range contents {
+		content.Language = msg.Language
+		row := bot.Row{Place: msg.Place, Purpose: purpose, Content: content, Key: fmt.Sprintf("%s/%d", key, i)}
+		if purpose == bot.Reply && (msg.Place.Group || msg.Command == asideName) {
+			row.ReplyTo = msg.Message
+		}
+		rows = append(rows, row)
 	}
-	kept, cancel := context.WithTimeout(context.WithoutCancel(ctx), finish)
-	defer cancel()
-	if err := d.deps.Keeper.Keep(kept, change); err != nil {
-		d.deps.Log.Error().Err(err).Msg("recap not stored")
-		return
-	}
-	d.deps.Wake(msg.Place)
-}
-
-func (d *Handler) rowFor(msg *bot.Message, purpose bot.Purpose, content bot.Content) bot.Row {
-	content.Language = msg.Language
-	row := bot.Row{Place: msg.Place, Purpose: purpose, Content: content}
-	if purpose == bot.Reply && (msg.Place.Group || msg.Command == asideName) {
-		row.ReplyTo = msg.Message
-	}
-	return row
+	return rows
 }

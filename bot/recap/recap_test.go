@@ -17,6 +17,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/facts"
+	"github.com/zephbot/zephbot/bot/job"
 	"github.com/zephbot/zephbot/bot/recap"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -72,9 +73,13 @@ func open(t *testing.T, store *bottest.Store, owner string, o recap.Options) *de
 func closed(store *bottest.Store, owner string, o recap.Options) *desk {
 	d := &desk{store: store, write: func(context.Context) error { return nil }}
 	d.Handler = recap.New(recap.Deps{
-		Store: store, Keeper: facts.Keeper{Store: store, Log: zerolog.Nop()}, Composer: plain{}, Words: texts.Words{}, Wake: func(bot.Place) {},
-		Open: func(*bot.Message, string) turn.Budget { return purse{} }, Current: func(s bot.SessionKey) bot.SessionKey { return s },
-		Owner: owner, Lives: func(other string) bool { return other == owner }, Now: time.Now, Log: zerolog.Nop(),
+		Deps: job.Deps{
+			Store: store, Keeper: facts.Keeper{Store: store, Log: zerolog.Nop()}, Wake: func(bot.Place) {},
+			Current: func(s bot.SessionKey) bot.SessionKey { return s }, Owner: owner,
+			Lives: func(other string) bool { return other == owner }, Now: time.Now, Log: zerolog.Nop(),
+		},
+		Journals: store, Composer: plain{}, Words: texts.Words{},
+		Open: func(*bot.Message, string) turn.Budget { return purse{} },
 		Write: func(ctx context.Context, talk recap.Talk) (string, error) {
 			d.mu.Lock()
 			d.talks = append(d.talks, talk)
@@ -104,7 +109,7 @@ func (d *desk) run(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { _ = d.Run(ctx) }) // it has no error
+	running.Go(func() { _ = d.Feature().Run(ctx) }) // it has no error
 	d.end = sync.OnceFunc(func() { cancel(); running.Wait() })
 	t.Cleanup(d.end)
 	synctest.Wait()
@@ -234,7 +239,7 @@ func TestCommandIsKilled(t *testing.T) {
 		next := open(t, store, "two", recap.Options{Messages: 50})
 		synctest.Wait()
 		for range 2 {
-			if err := next.Follow(t.Context()); err != nil {
+			if err := next.Feature().Follow(t.Context()); err != nil {
 				t.Error(err)
 			}
 			synctest.Wait()

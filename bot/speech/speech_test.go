@@ -19,6 +19,7 @@ import (
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/bot/feature"
+	"github.com/zephbot/zephbot/bot/job"
 	"github.com/zephbot/zephbot/bot/speech"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -86,12 +87,15 @@ func setup(t *testing.T, store *bottest.Store, owner string) *world {
 	t.Helper()
 	w := &world{store: store, voice: &voice{}, wanted: texts.SpeechSpoken, dead: map[string]bool{}}
 	w.Handler = speech.New(speech.Deps{
-		Store: store, Keeper: facts.Keeper{Store: store, Log: zerolog.Nop()}, Blobs: &blobtest.Store{}, Voice: w.voice, Retry: once{},
+		Deps: job.Deps{
+			Store: store, Keeper: facts.Keeper{Store: store, Log: zerolog.Nop()}, Wake: func(bot.Place) {},
+			Current: func(s bot.SessionKey) bot.SessionKey { return s }, Owner: owner,
+			Lives: func(owner string) bool { return !w.dead[owner] }, Now: time.Now, Log: zerolog.Nop(),
+		},
+		Journals: store, Blobs: &blobtest.Store{}, Voice: w.voice, Retry: once{},
 		Open:    func(*bot.Message, string) turn.Budget { return budget{} },
 		VoiceOf: func(s bot.SessionKey) string { return "voice of " + s.ChatKey() },
-		Wanted:  func(bot.Place, string) string { return w.wanted }, Words: texts.Words{}, Wake: func(bot.Place) {},
-		Current: func(s bot.SessionKey) bot.SessionKey { return s }, Owner: owner,
-		Lives: func(owner string) bool { return !w.dead[owner] }, Now: time.Now, Log: zerolog.Nop(),
+		Wanted:  func(bot.Place, string) string { return w.wanted }, Words: texts.Words{},
 	})
 	w.Feature = w.Handler.Feature()
 	return w
@@ -178,17 +182,17 @@ func TestStopped(t *testing.T) {
 		here.run(t)
 		there.run(t)
 		here.answer(t, "Hello.")
-		n, ends, err := there.Stopping(t.Context(), session)
+		n, ends, err := there.Jobs().Stopping(t.Context(), session)
 		if n != 1 || err != nil {
 			t.Fatalf("%d, %v", n, err)
 		}
-		if other, _, err := there.Stopping(t.Context(), "telegram/1/bot/7/0/0"); other != 0 || err != nil {
+		if other, _, err := there.Jobs().Stopping(t.Context(), "telegram/1/bot/7/0/0"); other != 0 || err != nil {
 			t.Errorf("of another session: %d, %v", other, err)
 		}
 		if _, err := store.Apply(t.Context(), &bot.Change{Facts: ends}); err != nil {
 			t.Fatal(err)
 		}
-		there.Stopped(session)
+		there.Jobs().Stopped(session)
 		if err := here.Follow(t.Context()); err != nil { // as each second
 			t.Fatal(err)
 		}
@@ -211,7 +215,7 @@ func TestStoppedTooLate(t *testing.T) {
 		w.voice.release = make(chan struct{})
 		w.run(t)
 		w.answer(t, "Hello.")
-		_, ends, err := w.Stopping(t.Context(), session)
+		_, ends, err := w.Jobs().Stopping(t.Context(), session)
 		if err != nil {
 			t.Fatal(err)
 		}

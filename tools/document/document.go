@@ -1,4 +1,4 @@
-// Package document reads the text of documents that people send: PDF, Office, OpenDocument, books, mails and others, and
+// Package document reads documents that people send: PDF, Office, OpenDocument, books, mails and others, and
 // what is in archives. Such files are made by strangers, and the libraries that read them were not made for hostile ones.
 // So they are read in a process of their own (Main), which has no secrets, an end and a bound of memory; what it dies of
 // costs the service nothing.

@@ -1,4 +1,4 @@
-// Package undo keeps what calls of tools change in files, so that the changes of a turn can be put back.
+// Package undo keeps what tools change in files, so that the changes of a turn can be put back.
 //
 // Before a call that may change files runs, the state of these files is stored; after it, what has changed. Contents
 // are stored once, under their SHA-256, apart for each workspace. All of it is in files, written before what it is

@@ -36,10 +36,8 @@ func (s *service) recalling() *service {
 	answer := summary.Aside(spend.NewModel("aside", c.provider), cmp.Or(c.zone(), time.UTC))
 	options := recap.Options{OnResume: own.OnResume && !s.ch.once, Messages: own.MaxInputMessages}
 	s.recap = recap.New(recap.Deps{
-		Store: c.stores.Bot, Keeper: c.keeper(), Composer: s.ch.composer, Words: c.words(), Current: c.moves.Current,
-		Owner: c.owner, Lives: c.living.Lives, Now: c.now, Log: c.log.With().Str("component", "recap").Logger(),
+		Deps: s.jobDeps("recap"), Journals: c.stores.Bot, Composer: s.ch.composer, Words: c.words(),
 		Open: func(msg *bot.Message, id string) turn.Budget { return s.meter.Open(msg, id) },
-		Wake: func(place bot.Place) { s.outbox.Wake(place) },
 		Write: func(ctx context.Context, talk recap.Talk) (string, error) {
 			return write(ctx, summary.Talk{
 				Earlier:   talk.Earlier,

@@ -5,6 +5,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/bot/feature"
+	"github.com/zephbot/zephbot/bot/job"
 	"github.com/zephbot/zephbot/bot/speech"
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -20,21 +21,30 @@ func (s *service) newSpeech() (*speech.Handler, error) {
 	if err != nil || voice == nil || s.ch.name != telegram.Name {
 		return nil, err
 	}
-	log := c.log.With().Str("component", "speech").Logger()
-	retry, err := route.NewRetry(route.Options{Attempts: speakAttempts, Now: c.now, Log: log})
+	jobs := s.jobDeps("speech")
+	retry, err := route.NewRetry(route.Options{Attempts: speakAttempts, Now: c.now, Log: jobs.Log})
 	if err != nil {
 		return nil, err
 	}
 	return speech.New(speech.Deps{
-		Store: c.stores.Bot, Keeper: c.keeper(), Blobs: c.stores.Blobs, Voice: voice, Retry: retry,
+		Deps: jobs, Journals: c.stores.Bot, Blobs: c.stores.Blobs, Voice: voice, Retry: retry,
 		VoiceOf: func(session bot.SessionKey) string {
 			persona, _ := c.personas.Of(session)
 			return persona.Voice
 		},
 		Open:   func(msg *bot.Message, id string) turn.Budget { return s.meter.Open(msg, id) },
-		Wanted: c.own.Speech, Words: c.words(), Wake: func(place bot.Place) { s.outbox.Wake(place) },
-		Current: c.moves.Current, Owner: c.owner, Lives: c.living.Lives, Now: c.now, Log: log,
+		Wanted: c.own.Speech, Words: c.words(),
 	}), nil
+}
+
+// jobDeps is what people's jobs need that a component works on.
+func (s *service) jobDeps(component string) job.Deps {
+	c := s.core
+	return job.Deps{
+		Store: c.stores.Bot, Keeper: c.keeper(), Wake: func(place bot.Place) { s.outbox.Wake(place) },
+		Current: c.moves.Current, Owner: c.owner, Lives: c.living.Lives, Now: c.now,
+		Log: c.log.With().Str("component", component).Logger(),
+	}
 }
 
 // speaks returns /speak and the recordings that follow answers.
@@ -50,5 +60,5 @@ func (s *service) stoppedSpeech() command.Speech {
 	if s.speech == nil {
 		return nil
 	}
-	return s.speech
+	return s.speech.Jobs()
 }
