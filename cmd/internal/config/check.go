@@ -318,7 +318,7 @@ func (k *checker) media() {
 
 func (k *checker) chats() {
 	for _, id := range slices.Sorted(maps.Keys(k.c.Telegram.Chats)) {
-		if rule, _ := formOf("chatkey"); !rule.pattern.MatchString(id) {
+		if rule, _ := formOf("chatkey"); !rule.pattern().MatchString(id) {
 			k.wrong(join("telegram.chats", id), "%s is no chat; allowed: %s", shorten(id), rule.allowed)
 		}
 	}
@@ -330,7 +330,7 @@ const mostInstructions = 8000
 func (k *checker) personas() {
 	for _, name := range slices.Sorted(maps.Keys(k.c.Personas)) {
 		p, at := k.c.Personas[name], join("personas", name)
-		if rule, _ := formOf("persona"); !rule.pattern.MatchString(name) || strings.HasSuffix(name, " ") {
+		if rule, _ := formOf("persona"); !rule.pattern().MatchString(name) || strings.HasSuffix(name, " ") {
 			k.wrong(at, "%s is no name of a persona; allowed: %s", shorten(name), rule.allowed)
 		}
 		if n := len(p.Instructions); n > mostInstructions {

@@ -2,18 +2,18 @@ package config
 
 import (
 	"errors"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/zephbot/zephbot/policy/lazyregexp"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/schedule"
 	"github.com/zephbot/zephbot/tools/schedule/when"
 )
 
 // taskChat is what the chat of a task or hook can be: a group or a topic of one.
-var taskChat = regexp.MustCompile(`^-\d{1,19}(/\d{1,19})?$`)
+var taskChat = lazyregexp.New(`^-\d{1,19}(/\d{1,19})?$`)
 
 // task checks what makes a task run: its times, its text and in whose name. Lengths are checked before.
 func (k *checker) task(at string, t *Task) {
@@ -40,14 +40,14 @@ func (k *checker) placeOf(at string, owner int64, chat string) {
 	if owner == 0 && len(k.c.Telegram.Admins) == 0 && k.c.Telegram.Token != "" {
 		k.wrong(join(at, "owner"), "there are no telegram.admins; name the person in whose name it runs")
 	}
-	if chat != "" && !taskChat.MatchString(chat) && chat != strconv.FormatInt(owner, 10) {
+	if chat != "" && !taskChat().MatchString(chat) && chat != strconv.FormatInt(owner, 10) {
 		k.wrong(join(at, "chat"), "%s is neither a group (\"-100123\") nor a topic of one (\"-100123/7\"); leave it "+
 			"out for the private chat of the owner", shorten(chat))
 	}
 }
 
 // hookName is what the name of a hook can be.
-var hookName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
+var hookName = lazyregexp.New(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 
 // leastSecret is how many characters the secret of a hook has at least.
 const leastSecret = 16
@@ -63,7 +63,7 @@ func (k *checker) hooks() {
 		switch {
 		case h.Name == "":
 			k.required(join(at, "name"))
-		case !hookName.MatchString(h.Name):
+		case !hookName().MatchString(h.Name):
 			k.wrong(join(at, "name"), "%s is no name of a hook; use 1 to 32 of a-z, 0-9, _ and -", shorten(h.Name))
 		case seen[h.Name]:
 			k.wrong(join(at, "name"), "%s is the name of an earlier hook too; names must differ", shorten(h.Name))

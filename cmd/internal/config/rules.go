@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm/dialect"
+	"github.com/zephbot/zephbot/policy/lazyregexp"
 	"github.com/zephbot/zephbot/policy/nearest"
 )
 
 // form is the required form of a text, and its description.
 type form struct {
-	pattern *regexp.Regexp
+	pattern func() *regexp.Regexp
 	allowed string
 }
 
@@ -54,16 +55,16 @@ func formOf(name string) (rule form, ok bool) {
 }
 
 var (
-	userForm     = regexp.MustCompile(`^([1-9]\d*|@[A-Za-z0-9_]{4,32}|\*)$`)
-	chatForm     = regexp.MustCompile(`^(-?[1-9]\d*|\*)$`)
-	chatKeyForm  = regexp.MustCompile(`^-?[1-9]\d*(/\d+)?$`)
-	personaForm  = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{M}\p{N} _.'-]{0,31}$`)
-	nameForm     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
-	serverForm   = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
-	domainForm   = regexp.MustCompile(`^[A-Za-z0-9*.-]+$`)
-	commandForm  = regexp.MustCompile(`^[^/\\]+$`)
-	redisForm    = regexp.MustCompile(`^(rediss?|unix)([+-](cluster|sentinel))?://\S+$`)
-	postgresForm = regexp.MustCompile(`^postgres(ql)?://\S+$`)
+	userForm     = lazyregexp.New(`^([1-9]\d*|@[A-Za-z0-9_]{4,32}|\*)$`)
+	chatForm     = lazyregexp.New(`^(-?[1-9]\d*|\*)$`)
+	chatKeyForm  = lazyregexp.New(`^-?[1-9]\d*(/\d+)?$`)
+	personaForm  = lazyregexp.New(`^[\p{L}\p{N}][\p{L}\p{M}\p{N} _.'-]{0,31}$`)
+	nameForm     = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+	serverForm   = lazyregexp.New(`^[A-Za-z0-9_.-]{1,128}$`)
+	domainForm   = lazyregexp.New(`^[A-Za-z0-9*.-]+$`)
+	commandForm  = lazyregexp.New(`^[^/\\]+$`)
+	redisForm    = lazyregexp.New(`^(rediss?|unix)([+-](cluster|sentinel))?://\S+$`)
+	postgresForm = lazyregexp.New(`^postgres(ql)?://\S+$`)
 )
 
 // checkValue returns what is wrong with the value of a leaf, or "".
@@ -131,7 +132,7 @@ func checkText(f field, s string, secret bool) string {
 	if !secret {
 		shown = shorten(s)
 	}
-	if rule, ok := formOf(f.form); ok && !rule.pattern.MatchString(s) {
+	if rule, ok := formOf(f.form); ok && !rule.pattern().MatchString(s) {
 		return shown + " is not allowed; allowed: " + rule.allowed
 	}
 	switch f.form {
