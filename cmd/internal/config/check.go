@@ -70,7 +70,7 @@ func (k *checker) run() {
 	if k.c.Vector.Backend == "qdrant" && k.c.Vector.URL == "" {
 		k.wrong("vector.url", "is empty; backend \"qdrant\" needs the address of Qdrant")
 	}
-	k.idle(reflect.ValueOf(k.c).Elem(), "", "", schema{})
+	k.idle(reflect.ValueOf(k.c).Elem(), "", "")
 	k.dormant()
 	k.useless()
 	k.opposed()
@@ -449,8 +449,8 @@ func (k *checker) atMost(key, text string, limit int) {
 }
 
 // idle warns about keys that are set, but that nothing reads yet. Of a list or map it names only the whole.
-func (k *checker) idle(v reflect.Value, path, part string, s schema) {
-	for _, f := range s.fields(v.Type()) {
+func (k *checker) idle(v reflect.Value, path, part string) {
+	for _, f := range fieldsOf(v.Type()) {
 		key, value, part := join(path, f.name), v.Field(f.index), part
 		if f.idle != "" {
 			part = f.idle
@@ -461,18 +461,18 @@ func (k *checker) idle(v reflect.Value, path, part string, s schema) {
 				k.noEffect(key, part)
 			}
 		case tableShape:
-			k.idle(value, key, part, s)
+			k.idle(value, key, part)
 		case tablePtr:
 			if !value.IsNil() {
-				k.idle(value.Elem(), key, part, s)
+				k.idle(value.Elem(), key, part)
 			}
 		default:
-			k.idleEntries(value, key, part, s)
+			k.idleEntries(value, key, part)
 		}
 	}
 }
 
-func (k *checker) idleEntries(v reflect.Value, key, part string, s schema) {
+func (k *checker) idleEntries(v reflect.Value, key, part string) {
 	switch {
 	case part != "":
 		if v.Len() > 0 {
@@ -480,11 +480,11 @@ func (k *checker) idleEntries(v reflect.Value, key, part string, s schema) {
 		}
 	case v.Kind() == reflect.Slice:
 		for i := range v.Len() {
-			k.idle(v.Index(i), item(key, i), part, s)
+			k.idle(v.Index(i), item(key, i), part)
 		}
 	case v.Type().Elem().Kind() == reflect.Struct:
 		for _, name := range slices.Sorted(maps.Keys(stringKeys(v))) {
-			k.idle(v.MapIndex(reflect.ValueOf(name)), join(key, name), part, s)
+			k.idle(v.MapIndex(reflect.ValueOf(name)), join(key, name), part)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func Examine(src Source) (*Config, error) {
 		c.places = append(c.places, src.resolve(place))
 	}
 	d := decoder{
-		file: name, lines: lines, schema: schema{}, origins: map[string]Origin{}, bad: map[string]bool{},
+		file: name, lines: lines, origins: map[string]Origin{}, bad: map[string]bool{},
 		moved: map[string]any{}, places: uniquePlaces(),
 	}
 	d.moveKeys(tree)

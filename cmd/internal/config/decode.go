@@ -17,7 +17,6 @@ const maxSuggestions = 200
 type decoder struct {
 	file     string
 	lines    map[string]int
-	schema   schema
 	problems Problems
 	origins  map[string]Origin
 	bad      map[string]bool // keys of the wrong type
@@ -34,7 +33,7 @@ func (d *decoder) wrong(key, format string, args ...any) {
 
 // table fills the struct dst from tree.
 func (d *decoder) table(path string, tree map[string]any, dst reflect.Value) {
-	fields := d.schema.fields(dst.Type())
+	fields := fieldsOf(dst.Type())
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
 		if _, ok := find(fields, key); !ok {
 			d.unknownKey(path, key, fields)
@@ -125,7 +124,7 @@ func (d *decoder) value(key string, raw any, dst reflect.Value, f field) {
 		}
 	case tablePtr:
 		if tree, ok := d.tree(key, raw); ok {
-			entry := newEntry(d.schema, f.typ.Elem())
+			entry := newEntry(f.typ.Elem())
 			d.table(key, tree, entry)
 			dst.Set(entry.Addr())
 		}
@@ -158,7 +157,7 @@ func (d *decoder) array(key string, raw any, t reflect.Type) reflect.Value {
 		return out
 	}
 	for i, one := range list {
-		entry := newEntry(d.schema, t.Elem())
+		entry := newEntry(t.Elem())
 		if tree, ok := d.tree(item(key, i), one); ok {
 			d.origins[item(key, i)] = d.origin(item(key, i))
 			d.table(item(key, i), tree, entry)
@@ -178,7 +177,7 @@ func (d *decoder) mapping(key string, tree map[string]any, dst reflect.Value, f 
 		var v reflect.Value
 		switch shapeOf(elem) {
 		case tableShape:
-			v = newEntry(d.schema, elem)
+			v = newEntry(elem)
 			if sub, ok := d.tree(at, tree[name]); ok {
 				d.table(at, sub, v)
 			}

@@ -23,7 +23,7 @@ const quietDefault = "@quiet_hosts"
 // Default returns the configuration of an empty file and an empty environment.
 func Default() Config {
 	var c Config
-	setDefaults(schema{}, reflect.ValueOf(&c).Elem())
+	setDefaults(reflect.ValueOf(&c).Elem())
 	return c
 }
 
@@ -51,21 +51,21 @@ func defaultOf(f field) reflect.Value {
 }
 
 // setDefaults sets every leaf of the table v, and of the tables in it, to its default.
-func setDefaults(s schema, v reflect.Value) {
-	for _, f := range s.fields(v.Type()) {
+func setDefaults(v reflect.Value) {
+	for _, f := range fieldsOf(v.Type()) {
 		switch shapeOf(f.typ) {
 		case leafShape:
 			v.Field(f.index).Set(defaultOf(f))
 		case tableShape:
-			setDefaults(s, v.Field(f.index))
+			setDefaults(v.Field(f.index))
 		default: // lists and maps of entries are empty by default
 		}
 	}
 }
 
 // newEntry returns a settable table of type t with its defaults.
-func newEntry(s schema, t reflect.Type) reflect.Value {
+func newEntry(t reflect.Type) reflect.Value {
 	v := reflect.New(t).Elem()
-	setDefaults(s, v)
+	setDefaults(v)
 	return v
 }

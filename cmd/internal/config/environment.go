@@ -40,8 +40,8 @@ func (e *environment) addProviders(c *Config) {
 	if len(c.LLM.Providers) > 0 {
 		return
 	}
-	s, prefix := schema{}, envName(envName(envPrefix, "llm"), "providers")+"_"
-	fields := s.fields(reflect.TypeFor[Provider]())
+	prefix := envName(envName(envPrefix, "llm"), "providers") + "_"
+	fields := fieldsOf(reflect.TypeFor[Provider]())
 	names := map[string]bool{}
 	for variable, value := range e.vars {
 		rest, ok := strings.CutPrefix(variable, prefix)
@@ -53,7 +53,7 @@ func (e *environment) addProviders(c *Config) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		p, _ := reflect.TypeAssert[Provider](newEntry(s, reflect.TypeFor[Provider]()))
+		p, _ := reflect.TypeAssert[Provider](newEntry(reflect.TypeFor[Provider]()))
 		p.Name = name
 		c.LLM.Providers = append(c.LLM.Providers, p)
 		variable := prefix + strings.ToUpper(name)
@@ -138,7 +138,7 @@ func (e *environment) wrong(name, text string) {
 func (e *environment) warnUnknown(known map[string]bool) {
 	names := slices.Sorted(maps.Keys(known))
 	provider := envName(envName(envPrefix, "llm"), "providers") + "_"
-	fields := schema{}.fields(reflect.TypeFor[Provider]())
+	fields := fieldsOf(reflect.TypeFor[Provider]())
 	for _, name := range slices.Sorted(maps.Keys(e.vars)) {
 		if known[name] {
 			continue

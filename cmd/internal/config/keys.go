@@ -22,19 +22,18 @@ const entryMark = "<key>"
 
 // Keys returns every key, in the order of the documentation.
 func Keys() []Key {
-	k := keyLister{schema: schema{}}
+	var k keyLister
 	k.table(place{env: envPrefix}, reflect.TypeFor[Config]())
 	return k.keys
 }
 
 type keyLister struct {
-	schema schema
-	keys   []Key
+	keys []Key
 }
 
 // table lists the leaves of a table first, and then the tables in it, as in a TOML file.
 func (k *keyLister) table(p place, t reflect.Type) {
-	fields := k.schema.fields(t)
+	fields := fieldsOf(t)
 	for _, f := range fields {
 		if shapeOf(f.typ) == leafShape {
 			key := k.key(p, f)

@@ -14,7 +14,7 @@ import (
 // Print writes c as TOML with the origin of every value as a comment. Secrets are redacted. With changedOnly it leaves
 // out the keys that have their default.
 func Print(w io.Writer, c *Config, changedOnly bool) error {
-	p := printer{c: c, changedOnly: changedOnly, schema: schema{}}
+	p := printer{c: c, changedOnly: changedOnly}
 	p.table("", "", reflect.ValueOf(c).Elem())
 	if _, err := w.Write(p.out.Bytes()); err != nil {
 		return fmt.Errorf("print config: %w", err)
@@ -25,7 +25,6 @@ func Print(w io.Writer, c *Config, changedOnly bool) error {
 type printer struct {
 	c           *Config
 	changedOnly bool
-	schema      schema
 	out         bytes.Buffer
 }
 
@@ -33,7 +32,7 @@ type printer struct {
 // does not.
 func (p *printer) table(path, header string, v reflect.Value) {
 	var lines strings.Builder
-	fields := p.schema.fields(v.Type())
+	fields := fieldsOf(v.Type())
 	for _, f := range fields {
 		p.line(&lines, join(path, f.name), f, v.Field(f.index))
 	}
@@ -160,14 +159,13 @@ func InitAll() []byte {
 	var b bytes.Buffer
 	b.WriteString("# Configuration of zephbot. Every key stands here with its default.\n" +
 		"# A key can also be set by an environment variable: agent.concurrency by ZEPH_AGENT_CONCURRENCY.\n")
-	in := initWriter{out: &b, schema: schema{}}
+	in := initWriter{out: &b}
 	in.table("", reflect.TypeFor[Config](), "", "", false)
 	return b.Bytes()
 }
 
 type initWriter struct {
-	out    *bytes.Buffer
-	schema schema
+	out *bytes.Buffer
 }
 
 // table prints a table; an example is commented out as a whole.
@@ -176,7 +174,7 @@ func (w initWriter) table(header string, t reflect.Type, doc, idle string, examp
 	if example {
 		mark = "# "
 	}
-	fields := w.schema.fields(t)
+	fields := fieldsOf(t)
 	if header != "" && (example || slices.ContainsFunc(fields, inline)) {
 		fmt.Fprintf(w.out, "\n# %s%s\n%s%s\n", doc, note(idle), mark, header)
 	}

@@ -35,7 +35,7 @@ func NewPreset(name, preset string) (*Provider, bool) {
 
 // NewProvider returns a provider of a type with the defaults of that.
 func NewProvider(name, kind string) *Provider {
-	p, _ := reflect.TypeAssert[Provider](newEntry(schema{}, reflect.TypeFor[Provider]()))
+	p, _ := reflect.TypeAssert[Provider](newEntry(reflect.TypeFor[Provider]()))
 	p.Name, p.Type = name, kind
 	if base, other := baseURLs()[kind]; other {
 		p.BaseURL = base

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/zephbot/zephbot/bot/texts/languages"
@@ -36,13 +37,15 @@ type field struct {
 	clamp   bool
 }
 
-// schema caches the fields of tables. It is not safe for concurrent use.
-type schema map[reflect.Type][]field
+// knownFields are the fields of the tables that were looked at, by reflect.Type: tags are read once in a process, not
+// at each of the walks through a configuration.
+var knownFields sync.Map
 
-// fields returns the keys of the table that t describes, in the order of the struct.
-func (s schema) fields(t reflect.Type) []field {
-	if known, ok := s[t]; ok {
-		return known
+// fieldsOf returns the keys of the table that t describes, in the order of the struct. The result is shared.
+func fieldsOf(t reflect.Type) []field {
+	if known, ok := knownFields.Load(t); ok {
+		fields, _ := known.([]field) // nothing else is stored
+		return fields
 	}
 	var fields []field
 	for i := range t.NumField() {
@@ -53,7 +56,7 @@ func (s schema) fields(t reflect.Type) []field {
 		}
 		fields = append(fields, newField(name, i, f))
 	}
-	s[t] = fields
+	knownFields.Store(t, fields)
 	return fields
 }
 

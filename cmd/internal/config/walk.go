@@ -19,8 +19,7 @@ type leaf struct {
 
 // walker visits all leaves of a table, also in the entries of lists and maps, in the order of the structs.
 type walker struct {
-	schema schema
-	visit  func(leaf)
+	visit func(leaf)
 }
 
 // place is the current position of a walk.
@@ -30,12 +29,12 @@ type place struct {
 }
 
 func walk(c *Config, visit func(leaf)) {
-	w := walker{schema: schema{}, visit: visit}
+	w := walker{visit: visit}
 	w.table(place{env: envPrefix}, reflect.ValueOf(c).Elem())
 }
 
 func (w walker) table(p place, v reflect.Value) {
-	for _, f := range w.schema.fields(v.Type()) {
+	for _, f := range fieldsOf(v.Type()) {
 		at := place{path: join(p.path, f.name), idle: p.idle, entry: p.entry}
 		if f.idle != "" {
 			at.idle = f.idle
