@@ -184,14 +184,9 @@ func (s *service) takeIn(ctx context.Context, in intake, menus *telegram.Menus, 
 	menuCtx, endMenus := context.WithCancel(ctx)
 	defer endMenus()
 	var keeping sync.WaitGroup // menus are nice to have and must not hold up the first poll
-	keeping.Go(func() {
-		memory := footprint.NewKeeper()
-		keeping.Go(func() { memory.Run(menuCtx) })
-		menus.Run(menuCtx)
-	})
-	keeping.Go(func() {
-		profiles.Run(menuCtx)
-	})
+	keeping.Go(func() { footprint.Keep(menuCtx) })
+	keeping.Go(func() { menus.Run(menuCtx) })
+	keeping.Go(func() { profiles.Run(menuCtx) })
 	err := in.run(ctx, accepting(s.dispatcher))
 	s.log.Info().Msg("stopping")
 	endMenus()

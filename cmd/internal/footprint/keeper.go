@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 	"time"
 )
 
@@ -32,7 +33,7 @@ type heapUse struct {
 	allocated uint64 // bytes, since the start
 }
 
-// HastenStart has the collector run seldom until NewKeeper: little of what the start allocates is garbage.
+// HastenStart has the collector run seldom until Keep: little of what the start allocates is garbage.
 func HastenStart() {
 	if !fixed() {
 		debug.SetGCPercent(roomyPercent)
@@ -57,9 +58,24 @@ type Keeper struct {
 	idle     bool   // memory is released
 }
 
-// NewKeeper returns the keeper of this process, whose start is over: it releases what only that needed. A process has
-// one keeper.
-func NewKeeper() *Keeper { return newKeeper(release) }
+// The keeper of this process; nil until its start is over. The mutex is held while it runs.
+var (
+	keeping   sync.Mutex
+	ofProcess *Keeper
+)
+
+// Keep looks after the memory of this process, whose start is over, until ctx ends: it releases what only the start
+// needed. Of several services in one process, as tests have them, one does so, and what their starts need stays.
+func Keep(ctx context.Context) {
+	if !keeping.TryLock() {
+		return
+	}
+	defer keeping.Unlock()
+	if ofProcess == nil {
+		ofProcess = newKeeper(release)
+	}
+	ofProcess.Run(ctx)
+}
 
 func newKeeper(release func()) *Keeper {
 	k := &Keeper{read: readHeap, percent: debug.SetGCPercent, release: release, fixed: fixed()}

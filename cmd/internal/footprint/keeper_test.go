@@ -126,6 +126,31 @@ func TestKeeperRuns(t *testing.T) {
 	})
 }
 
+// TestOneKeeperOfAProcess: of two services in a process, one keeps its memory; the next one goes on with what it knows.
+func TestOneKeeperOfAProcess(t *testing.T) { //nolint:paralleltest // it is the keeper of the process
+	p := &kept{}
+	ofProcess = p.keeper(false)
+	defer func() { ofProcess = nil }()
+	synctest.Test(t, func(t *testing.T) {
+		first, end := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			Keep(first)
+		}()
+		synctest.Wait()
+		Keep(t.Context()) // or this never returns
+		end()
+		<-ended
+		ctx, cancel := context.WithTimeout(t.Context(), (quietLooks+1)*lookEvery)
+		defer cancel()
+		Keep(ctx)
+	})
+	if p.released != 2 {
+		t.Errorf("released %d times, want once at the start and once when it is idle", p.released)
+	}
+}
+
 // TestKeeperOfThisProcess changes the collector of the process, so it does not run beside others.
 func TestKeeperOfThisProcess(t *testing.T) {
 	t.Setenv("GOGC", "")
