@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"golang.org/x/tools/txtar"
@@ -46,17 +47,27 @@ var behaviours = map[string][]string{
 	"TestBehaviour30Deploy":         {"restart_drains"},
 }
 
-// behave plays the scenarios of a behaviour, each on a service of its own.
+// behave plays the scenarios of a behaviour, each on a service of its own; with -short, those of the day, as
+// TestScenarios does.
 func behave(t *testing.T) {
 	t.Helper()
 	t.Parallel()
 	if len(behaviours[t.Name()]) == 0 {
 		t.Fatal("no scenario has this behaviour")
 	}
+	files := scenarioFiles(t)
 	for _, name := range behaviours[t.Name()] {
+		file := filepath.Join("testdata", "scenario", name+".txtar")
+		i, found := slices.BinarySearch(files, file)
+		if !found {
+			t.Errorf("no scenario %s", name)
+		}
+		if !playedToday(i) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			archive, err := txtar.ParseFile(filepath.Join("testdata", "scenario", name+".txtar"))
+			archive, err := txtar.ParseFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -25,10 +25,7 @@ const fewElsewhere = 12
 // then, nothing of it is English.
 func TestScenariosElsewhere(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/scenario/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
+	files := scenarioFiles(t)
 	others := []string{"de"}
 	full := os.Getenv("ZEPH_LANGUAGES") == "full"
 	if full {

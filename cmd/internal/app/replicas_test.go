@@ -107,10 +107,7 @@ func playTogether(t *testing.T, cluster *pgtest.Cluster, file string, seed uint6
 func TestScenariosTogether(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Shared(t)
-	files, err := filepath.Glob("testdata/scenario/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
+	files := scenarioFiles(t)
 	seed := seedTogether(t)
 	for i, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")

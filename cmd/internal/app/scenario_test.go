@@ -31,10 +31,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	prepareReader()
 	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
-		most := 4 // scenarios wait for timers more than they compute
-		if testing.Short() {
-			most = 2 // with the race detector, they compute more
-		}
+		const most = 4 // scenarios wait for timers more than they compute
 		if err := parallel.Value.Set(strconv.Itoa(most * runtime.GOMAXPROCS(0))); err != nil {
 			panic(err)
 		}
@@ -48,21 +45,31 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// fewRaced is one in how many scenarios is played with the race detector (-short): others each day.
-const fewRaced = 8
+// fewRaced is one in how many scenarios is played with the race detector (-short): others each day, all of them in so
+// many days.
+const fewRaced = 4
+
+// scenarioFiles returns the files of all scenarios, sorted.
+func scenarioFiles(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/scenario/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	return files
+}
+
+// playedToday says whether the scenario with this number in scenarioFiles is played: without -short, each is.
+func playedToday(i int) bool { return !testing.Short() || i%fewRaced == time.Now().YearDay()%fewRaced }
 
 // TestScenarios plays every file of testdata/scenario through the whole service, but for those that TestBehaviour01 to
 // TestBehaviour30 play. `go test -run '/^NAME$'` plays one, whichever test it is of.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/scenario/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
 	elsewhere := behaved()
-	for i, file := range files {
+	for i, file := range scenarioFiles(t) {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
-		if elsewhere[name] || testing.Short() && i%fewRaced != time.Now().YearDay()%fewRaced {
+		if elsewhere[name] || !playedToday(i) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -106,11 +113,7 @@ const fewScenarios = 12
 func TestScenariosOnPostgreSQL(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Shared(t)
-	files, err := filepath.Glob("testdata/scenario/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
-	for i, file := range files {
+	for i, file := range scenarioFiles(t) {
 		if os.Getenv("ZEPH_POSTGRES") != "full" && i%fewScenarios != 0 {
 			continue
 		}
