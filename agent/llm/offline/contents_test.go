@@ -72,7 +72,7 @@ func TestResultsReadLikeWords(t *testing.T) {
 		{"what files are in logs?", map[string]string{"list_directory": "Empty directory: logs"}, []string{"There is nothing in `logs` yet."}},
 		{"read a.go", map[string]string{"read": framed("file:a.go", "   1\tpackage a\n   2\t\n  10\tvar x = 1")}, []string{"`a.go` says:\n```go\npackage a\n\nvar x = 1\n```"}},
 		{"read a.txt", map[string]string{"read": "   1\tone\n[more lines follow: go on with offset 1]"}, []string{"`a.txt` is long. It begins:\n```\none\n```"}},
-		{"count the rows in sales.csv", map[string]string{"read": framed("file:sales.csv", "   1\tmonth,units,note\n   2\t2026-07,412,\n   3\t2026-07,88.5,x")}, []string{"In `sales.csv` are 2 rows in 3 columns", "- `month`: 1 different value", "- `units`: sum 500.5, from 88.5 to 412", "- `note`: 1 different value"}},
+		{"count the rows in sales.csv", map[string]string{"read": framed("file:sales.csv", "   1\tmonth,units,note\n   2\t2026-07,412,\n   3\t2026-07,88.5,x")}, []string{"`sales.csv` has 2 rows in 3 columns", "- `month`: 1 different value", "- `units`: sum 500.5, from 88.5 to 412", "- `note`: 1 different value"}},
 		{"how many words are in a.txt?", map[string]string{"read": "   1\tone two\n   2\tthree"}, []string{"`a.txt` has 2 lines and 3 words."}},
 		{"delete the temp files", map[string]string{"bash": "(no output)"}, []string{"The temporary files are deleted."}},
 		{"remind me in 1 hour", map[string]string{"schedule_deferred": "Created"}, []string{"I will remind you in 1 hour."}},
@@ -96,7 +96,7 @@ func TestDocuments(t *testing.T) {
 	t.Parallel()
 	table := document("a.csv", "date;city;amount\n2026-01-01;Berlin;3\n2026-01-02;Paris;4.5\n2026-01-03;Berlin;10\n")
 	for _, said := range []string{"", "count it\n", "what is in this?\n", "tell me a story\n"} {
-		want(t, answer(t, ask(said+table)), "In `a.csv` are 3 rows in 3 columns", "`city`: 2 different values", "`amount`: sum 17.5, from 3 to 10")
+		want(t, answer(t, ask(said+table)), "`a.csv` has 3 rows in 3 columns", "`city`: 2 different values", "`amount`: sum 17.5, from 3 to 10")
 	}
 	want(t, answer(t, ask(document("n.txt", "first line\nsecond"))), "`n.txt` has 2 lines and 3 words. It says:\n```\nfirst line\nsecond\n```")
 	want(t, answer(t, ask("[the person sent a document, stored in the working directory as \"x.bin\", 3 B]")), "I stored `x.bin`", "found no text")
@@ -228,8 +228,10 @@ func TestAsksForTools(t *testing.T) {
 func TestForeignWords(t *testing.T) {
 	t.Parallel()
 	for said, begin := range map[string]string{
-		"Hallo!": "Hallo! Ich bin", "guten Morgen": "Hallo!", "was kannst du?": "Das verstehe ich nicht", "Danke schön": "Gern geschehen.", "lösche die temporären Dateien": "Das verstehe ich nicht",
-		"hola": "¡Hola! Soy", "¿qué archivos tengo?": "No lo entiendo", "hola, help": "¡Hola! Soy", "gracias": "De nada.",
+		"Hallo!": "Hallo! Ich bin", "guten Morgen": "Hallo!", "was kannst du?": "Ich bin das eingebaute Modell", "Danke schön": "Gern geschehen.", "lösche die alten Dateien": "Das verstehe ich nicht",
+		"male mir eine Katze": "Bilder kann ich nicht machen", "haz una imagen de un gato": "No puedo hacer imágenes", "нарисуй кота": "Рисовать я не умею", "draw a cat": "I cannot make pictures",
+		"show me a picture of a cat": "I cannot make pictures: that needs a provider with an `image_model`. Try *",
+		"hola":                       "¡Hola! Soy", "¿qué archivos tengo?": "No lo entiendo", "hola, help": "¡Hola! Soy", "gracias": "De nada.",
 		"привет": "Здравствуйте!", "какие здесь файлы?": "Не понимаю", "спасибо": "Пожалуйста.",
 		"hello": "Hello!", "what do you think of it?": "I follow fixed rules", "thanks": "You are welcome.",
 		"write hallo to my notes": "I follow fixed rules and cannot do that. Try *", "say привет to them": "I follow fixed rules",
@@ -244,6 +246,76 @@ func TestForeignWords(t *testing.T) {
 	res, err := offline.New(offline.Options{}).Chat(t.Context(), ask("write a.txt: hallo und danke"), nil)
 	if err != nil || len(res.Uses) != 1 {
 		t.Errorf("what is understood is done, whatever the words in it: %+v, %v", res, err)
+	}
+}
+
+// TestAnswersInTheirLanguage: what is understood in another language is done, and told in it.
+func TestAnswersInTheirLanguage(t *testing.T) {
+	t.Parallel()
+	results := map[string]string{
+		"list_directory": "[dir] logs\n[file] a.txt\n[file] b.txt", "bash": "(no output)", "read": "     1\tone", "schedule_deferred": "Reminder r1.",
+	}
+	for said, want := range map[string][2]string{
+		"Welche Dateien gibt es hier?":             {`list_directory {"path":"."}`, "Es gibt hier 2 Dateien und 1 Ordner:\n- `a.txt`\n- `b.txt`\n- `logs/`"},
+		"lösche die temporären Dateien":            {`bash {"command":"find . -type f -name '*.tmp' -delete"}`, "Die temporären Dateien sind gelöscht."},
+		"lies a.txt":                               {`read {"path":"a.txt"}`, "In `a.txt` steht:\n```\none\n```"},
+		"erinnere mich in 2 Minuten ans Aufstehen": {`schedule_deferred {"kind":"reminder","name":"Aufstehen (in 2 Minuten)","run_at":"+2m","task":"Aufstehen"}`, "Ich erinnere dich in 2 Minuten: Aufstehen"},
+		"erinnere mich in 2 Minuten an den Tee":    {`schedule_deferred {"kind":"reminder","name":"Tee (in 2 Minuten)","run_at":"+2m","task":"Tee"}`, "Ich erinnere dich in 2 Minuten: Tee"},
+		"erinnere mich in 1 Stunde":                {`schedule_deferred {"kind":"reminder","name":"Erinnerung (in 1 Stunde)","run_at":"+1h","task":"1 Stunde ist um"}`, "Ich erinnere dich in 1 Stunde."},
+		"¿qué archivos hay aquí?":                  {`list_directory {"path":"."}`, "Hay 2 archivos y 1 carpeta aquí:\n- `a.txt`\n- `b.txt`\n- `logs/`"},
+		"borra los archivos temporales":            {`bash {"command":"find . -type f -name '*.tmp' -delete"}`, "Los archivos temporales están borrados."},
+		"recuérdame en 2 minutos que me levante":   {`schedule_deferred {"kind":"reminder","name":"me levante (en 2 minutos)","run_at":"+2m","task":"me levante"}`, "Te lo recordaré en 2 minutos: me levante"},
+		"какие файлы здесь?":                       {`list_directory {"path":"."}`, "Вот что здесь есть – 2 файла и 1 папка:\n- `a.txt`\n- `b.txt`\n- `logs/`"},
+		"удали временные файлы":                    {`bash {"command":"find . -type f -name '*.tmp' -delete"}`, "Временные файлы удалены."},
+		"напомни через 5 минут встать":             {`schedule_deferred {"kind":"reminder","name":"встать (через 5 минут)","run_at":"+5m","task":"встать"}`, "Напомню через 5 минут: встать"},
+	} {
+		lines, got := run(t, said, all, results)
+		if len(lines) != 1 || lines[0] != want[0] || got != want[1] {
+			t.Errorf("%q: %q, %q", said, lines, got)
+		}
+	}
+	_, got := run(t, "lies a.txt", all, map[string]string{"read": "![tool_error]\ncategory: not_found\nerror: a.txt: no such file"})
+	want(t, got, "Das ging nicht: a.txt: no such file")
+	_, got = run(t, "lösche die temporären Dateien", all, map[string]string{"bash": "![tool_error]\ncategory: confirmation_required\nerror: denied"})
+	want(t, got, "Das wurde mir nicht erlaubt.")
+}
+
+// TestGoOn: an answer that was cut at its length limit is continued where it was cut, in its language, until it is whole.
+func TestGoOn(t *testing.T) {
+	t.Parallel()
+	for ask, more := range map[string]string{
+		"long answer": "go on", "lange Antwort": "weiter", "respuesta larga": "continúa", "длинный ответ": "продолжай",
+	} {
+		whole := answer(t, &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: ask}}})
+		req := &llm.Request{MaxTokens: 700, Messages: []llm.Message{{Role: llm.User, Text: ask}}}
+		var told strings.Builder
+		for range 10 {
+			res, err := offline.New(offline.Options{}).Chat(t.Context(), req, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			told.WriteString(res.Text)
+			req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Text: res.Text}, llm.Message{Role: llm.User, Text: more})
+			if res.Stop == llm.StopEnd {
+				break
+			}
+		}
+		plain := func(text string) string { return strings.Join(strings.Fields(text), "") }
+		if plain(told.String()) != plain(whole) {
+			t.Errorf("%s: %q", ask, told.String())
+		}
+		if got := answer(t, req); strings.Contains(got, whole[:20]) || !strings.Contains(got, "*") {
+			t.Errorf("%s: after the end: %q", more, got)
+		}
+	}
+}
+
+// TestDrawsWhereItCan: with the tool for it, a picture is made.
+func TestDrawsWhereItCan(t *testing.T) {
+	t.Parallel()
+	lines, _ := run(t, "draw a red boat", []string{"generate_image"}, map[string]string{"generate_image": "made"})
+	if len(lines) != 1 || lines[0] != `generate_image {"prompt":"draw a red boat"}` {
+		t.Errorf("%q", lines)
 	}
 }
 

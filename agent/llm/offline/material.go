@@ -94,19 +94,20 @@ func takeDocuments(text string) (said string, documents []sentDocument) {
 }
 
 // describeDocument says what is in a document.
-func describeDocument(d sentDocument) string {
+func describeDocument(t *tongue, d sentDocument) string {
 	name := inlineCode(d.name)
 	switch {
 	case d.text == "":
-		return "I stored " + name + " with the files of this chat, but found no text in it."
+		return t.say("I stored %s with the files of this chat, but found no text in it.", name)
 	case isTable(d.name):
-		return countTable(d.name, d.text, d.whole)
+		return countTable(t, d.name, d.text, d.whole)
 	}
-	size := fmt.Sprintf("%s and %s", countOf(countLines(d.text), "line"), countOf(len(strings.Fields(d.text)), "word"))
+	title := "%s has %s and %s. It says:"
 	if !d.whole {
-		size = "more than " + size
+		title = "%s has more than %s and %s. It says:"
 	}
-	return titledBlock(name+" has "+size+". It says:", "", languageOf(d.name), d.text)
+	title = t.say(title, name, t.count(countLines(d.text), "line"), t.count(len(strings.Fields(d.text)), "word"))
+	return titledBlock(t, title, "", languageOf(d.name), d.text)
 }
 
 func isTable(name string) bool {
@@ -126,12 +127,12 @@ const maxValues = 1000
 
 // countTable counts rows and columns of a CSV, adds up the columns of numbers, and counts the values of the others. The
 // first row names the columns.
-func countTable(name, text string, whole bool) string {
+func countTable(t *tongue, name, text string, whole bool) string {
 	r := csv.NewReader(strings.NewReader(text))
 	r.FieldsPerRecord, r.LazyQuotes, r.Comma = -1, true, separatorOf(text)
 	head, err := r.Read()
 	if err != nil {
-		return inlineCode(name) + " is empty."
+		return t.say("%s is empty.", inlineCode(name))
 	}
 	columns := make([]column, len(head))
 	for i, title := range head {
@@ -144,23 +145,22 @@ func countTable(name, text string, whole bool) string {
 			break
 		}
 		if err != nil {
-			return fmt.Sprintf("I counted %s of %s and stopped there: %s.",
-				countOf(rows, "row"), inlineCode(name), err)
+			return t.say("I counted %s of %s and stopped there: %s.",
+				t.count(rows, "row"), inlineCode(name), err)
 		}
 		rows++
 		for i, value := range row[:min(len(row), len(columns))] {
 			columns[i].add(strings.TrimSpace(value))
 		}
 	}
-	begin := ""
+	title := "%s has %s in %s below the header line:"
 	if !whole {
-		begin = "the beginning of "
+		title = "The beginning of %s has %s in %s below the header line:"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "In %s%s are %s in %s below the line of titles:",
-		begin, inlineCode(name), countOf(rows, "row"), countOf(len(columns), "column"))
+	b.WriteString(t.say(title, inlineCode(name), t.count(rows, "row"), t.count(len(columns), "column")))
 	for i := range columns {
-		b.WriteString("\n- " + columns[i].describe())
+		b.WriteString("\n- " + columns[i].describe(t))
 	}
 	return b.String()
 }
@@ -195,17 +195,17 @@ func (c *column) add(value string) {
 	c.sum, c.low, c.high = c.sum+n, min(c.low, n), max(c.high, n)
 }
 
-func (c *column) describe() string {
+func (c *column) describe(t *tongue) string {
 	name := inlineCode(c.name)
 	switch {
 	case c.filled == 0:
-		return name + ": empty"
+		return t.say("%s: empty", name)
 	case c.number == c.filled:
-		return fmt.Sprintf("%s: sum %s, from %s to %s", name, shortNumber(c.sum), shortNumber(c.low), shortNumber(c.high))
+		return t.say("%s: sum %s, from %s to %s", name, shortNumber(c.sum), shortNumber(c.low), shortNumber(c.high))
 	case len(c.values) == maxValues:
-		return fmt.Sprintf("%s: %d different values or more", name, maxValues)
+		return t.say("%s: %d different values or more", name, maxValues)
 	default:
-		return fmt.Sprintf("%s: %s", name, countOf(len(c.values), "different value"))
+		return fmt.Sprintf("%s: %s", name, t.count(len(c.values), "different value"))
 	}
 }
 
@@ -216,13 +216,6 @@ func shortNumber(n float64) string {
 }
 
 func countLines(text string) int { return strings.Count(strings.TrimRight(text, "\n"), "\n") + 1 }
-
-func countOf(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.Itoa(n) + " " + what + "s"
-}
 
 // numberedRE matches the number in front of a line of the tool read.
 var numberedRE = lazyExpression(`(?m)^ *\d+\t`)
@@ -240,10 +233,10 @@ func languageOf(name string) string {
 const temporaryFolder = ".tmp"
 
 // describeListing says what is in a folder, as a person would.
-func describeListing(folder, text string) string {
-	where := "here"
+func describeListing(t *tongue, folder, text string) string {
+	where := t.say("here")
 	if folder != "." {
-		where = "in " + inlineCode(folder)
+		where = t.say("in %s", inlineCode(folder))
 	}
 	var folders, files, rest []string
 	for line := range strings.Lines(text) {
@@ -261,23 +254,22 @@ func describeListing(folder, text string) string {
 	}
 	var counts []string
 	if len(files) > 0 {
-		counts = append(counts, countOf(len(files), "file"))
+		counts = append(counts, t.count(len(files), "file"))
 	}
 	if len(folders) > 0 {
-		counts = append(counts, countOf(len(folders), "folder"))
+		counts = append(counts, t.count(len(folders), "folder"))
 	}
 	switch {
 	case len(counts) == 0 && len(rest) > 0:
-		return titledBlock("This is "+where+":", "", "", text)
+		return titledBlock(t, t.say("This is %s:", where), "", "", text)
 	case len(counts) == 0:
-		return "There is nothing " + where + " yet."
+		return t.say("There is nothing %s yet.", where)
 	}
-	are := "are"
+	title := "There are %s %s:"
 	if len(files) == 1 || len(files) == 0 && len(folders) == 1 {
-		are = "is"
+		title = "There is %s %s:"
 	}
-	title := fmt.Sprintf("There %s %s %s:\n- ", are, strings.Join(counts, " and "), where)
-	return title + strings.Join(append(append(files, folders...), rest...), "\n- ")
+	return t.say(title, strings.Join(counts, t.say(" and ")), where) + "\n- " + strings.Join(append(append(files, folders...), rest...), "\n- ")
 }
 
 // shortLine returns the beginning of a text on one line.

@@ -106,11 +106,11 @@ func streamText(
 // nextStep decides what to say or to call.
 func nextStep(ctx context.Context, req *llm.Request) (string, []llm.ToolUse) {
 	if wantsDigest(req) {
-		return digestTalk(req.Messages), nil
+		return digestTalk(tongueOfTalk(req.Messages), req.Messages), nil
 	}
 	at := lastUser(req.Messages)
 	if at < 0 {
-		return introduceTools(req.Tools), nil
+		return introduceTools(english, req.Tools), nil
 	}
 	message := &req.Messages[at]
 	asked := message.Text
@@ -124,42 +124,42 @@ func nextStep(ctx context.Context, req *llm.Request) (string, []llm.ToolUse) {
 	}
 	text, documents := takeDocuments(spokenText(asked, speakers))
 	closed := attachedRE().FindStringSubmatch(text)
-	text = inEnglish(strings.TrimSpace(attachedRE().ReplaceAllString(text, "")))
+	text = strings.TrimSpace(attachedRE().ReplaceAllString(text, ""))
+	t := tongueOf(text)
+	text = inEnglish(text)
 	var stages [][]wish
-	if about := aboutRE().MatchString(text); !about {
-		if talk, ok := smallTalk(text, req, at); ok {
+	draws := drawRE().MatchString(text) && !hasPicture(message)
+	if about := aboutRE().MatchString(text); !about || draws {
+		if talk, ok := smallTalk(t, text, req, at); ok {
 			return talk, nil
 		}
-		stages = planStages(text)
+		stages = planStages(t, text)
 	}
 	if len(stages) == 0 {
-		if told := describeContents(ctx, req, message, documents); told != "" {
+		if told := describeContents(ctx, t, req, message, documents); told != "" {
 			return told, nil
 		}
 		if pictureRE().MatchString(text) {
-			return "There is no picture with your message: send one with these words.", nil
+			return t.say("There is no picture with your message: send one with these words."), nil
 		}
-		stages = planStages(text)
+		stages = planStages(t, text)
 	}
 	switch scheduled := scheduledRE().MatchString(message.Text); {
 	case len(stages) > 0:
-		return stageUses(stages, req, at)
+		return stageUses(t, stages, req, at)
 	case hook != nil:
 		return "The call brought this: " + shortLine(strings.ReplaceAll("\n"+hook[2], "\n> ", "\n"), maxBrought), nil
 	case scheduled:
-		return "You wanted to be reminded: " + text, nil
+		return t.say("You wanted to be reminded: %s", text), nil
 	case text == "" && closed != nil && recordingRE().MatchString(closed[1]):
-		return "You could write this: " + suggestTwo(req.Tools, "") + ".", nil // that nobody listens has been said
+		return "You could write this: " + t.suggest(req.Tools, "") + ".", nil // that nobody listens has been said
 	case text == "" && closed != nil:
-		return "I can do nothing with that. " + trySuggestions(req.Tools), nil
+		return "I can do nothing with that. Try " + t.suggest(req.Tools, "") + ".", nil
 	default:
-		if talk, ok := smallTalk(text, req, at); ok {
+		if talk, ok := smallTalk(t, text, req, at); ok {
 			return talk, nil
 		}
-		if said, foreign := sayForeign(text, req.Tools); foreign {
-			return said, nil
-		}
-		return "I follow fixed rules and cannot do that. Try " + suggestTwo(req.Tools, text) + ".", nil
+		return t.say("I follow fixed rules and cannot do that. Try %s.", t.suggest(req.Tools, text)), nil
 	}
 }
 
@@ -175,24 +175,24 @@ func sideQuestion(text string) (question string, ok bool) {
 }
 
 // describeContents says what is in the documents and pictures of a message; "" = it has none.
-func describeContents(ctx context.Context, req *llm.Request, m *llm.Message, documents []sentDocument) string {
+func describeContents(ctx context.Context, t *tongue, req *llm.Request, m *llm.Message, documents []sentDocument) string {
 	var told []string
 	for _, d := range documents {
 		if d.text != "" || !hasPicture(m) {
-			told = append(told, describeDocument(d))
+			told = append(told, describeDocument(t, d))
 		}
 	}
-	if pictures := measurePictures(ctx, req, m); pictures != "" {
+	if pictures := measurePictures(ctx, t, req, m); pictures != "" {
 		told = append(told, pictures)
 	}
 	return strings.Join(told, "\n\n")
 }
 
 // stageUses returns the uses of the first stage that is not done, or the answer if nothing is left to do.
-func stageUses(stages [][]wish, req *llm.Request, at int) (string, []llm.ToolUse) {
+func stageUses(t *tongue, stages [][]wish, req *llm.Request, at int) (string, []llm.ToolUse) {
 	offered := map[string]bool{}
-	for _, t := range req.Tools {
-		offered[t.Name] = true
+	for _, tool := range req.Tools {
+		offered[tool.Name] = true
 	}
 	done := stageResults(stages, req.Messages[at+1:])
 	local := strings.Contains(req.System, "on the person's own machine") ||
@@ -219,10 +219,10 @@ func stageUses(stages [][]wish, req *llm.Request, at int) (string, []llm.ToolUse
 			return "", uses
 		}
 		if stop {
-			return reportStages(stages, s, done, offered, local), nil
+			return reportStages(t, stages, s, done, offered, local), nil
 		}
 	}
-	return reportStages(stages, len(stages)-1, done, offered, local), nil
+	return reportStages(t, stages, len(stages)-1, done, offered, local), nil
 }
 
 // searchTool shows tools that are named in its description and not defined.

@@ -35,7 +35,7 @@ func hasPicture(message *llm.Message) bool {
 func isPicture(p llm.Part) bool { return p.Kind == llm.ImagePart && p.Hash != "" }
 
 // measurePictures says what can be measured of the pictures of a message; "" = it has none.
-func measurePictures(ctx context.Context, req *llm.Request, message *llm.Message) string {
+func measurePictures(ctx context.Context, t *tongue, req *llm.Request, message *llm.Message) string {
 	var told []string
 	end := ""
 	for i := range message.Parts {
@@ -44,11 +44,11 @@ func measurePictures(ctx context.Context, req *llm.Request, message *llm.Message
 		}
 		img, format, err := openPicture(ctx, req, &message.Parts[i])
 		if err != nil {
-			told = append(told, "I could not open this picture: "+err.Error()+".")
+			told = append(told, t.say("I could not open this picture: %s.", t.say(err.Error())))
 			continue
 		}
-		told = append(told, describePicture(img, format))
-		end = "\n\nI can only measure a picture: what it shows, a real model would see."
+		told = append(told, describePicture(t, img, format))
+		end = "\n\n" + t.say("I can only measure a picture: what it shows, a real model would see.")
 	}
 	if len(told) == 0 {
 		return ""
@@ -100,7 +100,7 @@ func openPicture(ctx context.Context, req *llm.Request, part *llm.Part) (img ima
 const sampleEdge = 120
 
 // describePicture says size, shape, kind and colours of a picture.
-func describePicture(img image.Image, format string) string {
+func describePicture(t *tongue, img image.Image, format string) string {
 	b := img.Bounds()
 	shape := "square"
 	switch {
@@ -110,8 +110,8 @@ func describePicture(img image.Image, format string) string {
 		shape = "portrait"
 	}
 	s := samplePicture(img)
-	return fmt.Sprintf("%s: %d × %d pixels, %s, %s. Colours: %s.",
-		s.kind(), b.Dx(), b.Dy(), shape, strings.ToUpper(format), s.colours())
+	return t.say("%s: %d × %d pixels, %s, %s. Colours: %s.",
+		t.say(s.kind()), b.Dx(), b.Dy(), t.say(shape), strings.ToUpper(format), s.colours(t))
 }
 
 // pictureSample is what was counted at the points of a grid.
@@ -154,7 +154,7 @@ func (s *pictureSample) kind() string {
 }
 
 // colours lists the most frequent colours with their share, at most four, without what covers less than 3 %.
-func (s *pictureSample) colours() string {
+func (s *pictureSample) colours(t *tongue) string {
 	names := make([]string, 0, len(s.names))
 	for name := range s.names {
 		names = append(names, name)
@@ -171,7 +171,7 @@ func (s *pictureSample) colours() string {
 		if i == 4 || i > 0 && share < 3 {
 			break
 		}
-		told = append(told, fmt.Sprintf("%s %d %%", name, share))
+		told = append(told, fmt.Sprintf("%s %d %%", t.say(name), share))
 	}
 	return strings.Join(told, ", ")
 }

@@ -3,6 +3,7 @@ package offline
 import (
 	"encoding/json"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -16,7 +17,8 @@ type wish struct {
 	changes bool   // later stages depend on it: a failure ends the plan
 	later   bool   // it is to happen at another time
 	counts  bool   // the content is counted instead of shown
-	done    string // what is said when it is done and has printed nothing; "" = the words for its tool
+	// done is what is said when it is done and has printed nothing; nil = the words for its tool
+	done func(t *tongue) string
 }
 
 // object matches the part of a sentence that names a file, in quotes or as one word.
@@ -76,14 +78,14 @@ var (
 )
 
 // planStages converts a text to stages; the wishes of one stage are called in one message. Empty means: not understood.
-func planStages(text string) [][]wish {
+func planStages(t *tongue, text string) [][]wish {
 	var stages [][]wish
 	verb := ""
 	for rest := text; rest != ""; {
 		stage, after := readLiteral(rest)
 		if stage == nil {
 			clause, tail := splitThen(rest)
-			stage, verb = readClause(clause, verb)
+			stage, verb = readClause(t, clause, verb)
 			after = tail
 		}
 		if len(stage) == 0 {
@@ -173,10 +175,10 @@ func quoteEnd(s string, i int) int {
 
 // readClause reads one clause. verb is the verb of the previous clause, which applies to a clause that names only a
 // file ("read a and then b").
-func readClause(clause, verb string) (stage []wish, newVerb string) {
+func readClause(t *tongue, clause, verb string) (stage []wish, newVerb string) {
 	clause = dropPhrases(clause)
 	rules := []func(string) []wish{
-		listRule, countRule, fetchRule, removeRule, searchRule, scheduleRule, memoryRule, otherRules, readRule,
+		listRule, countRule, fetchRule, removeRule, searchRule, t.scheduleRule, memoryRule, otherRules, readRule,
 	}
 	for _, rule := range rules {
 		if stage := rule(clause); len(stage) > 0 {
@@ -251,7 +253,7 @@ func removeRule(s string) []wish {
 			path = "."
 		}
 		w := runShell("find " + shellWord(path) + " -type f -name '*.tmp' -delete")
-		w.done = "The temporary files are deleted."
+		w.done = func(t *tongue) string { return t.say("The temporary files are deleted.") }
 		return []wish{w}
 	}
 	if m := deleteRE().FindStringSubmatch(strings.TrimRight(s, "?!")); m != nil {
@@ -288,7 +290,7 @@ func searchRule(s string) []wish {
 
 // scheduleRule is the rule for reminders. The name of a reminder is what it is about and in how
 // long: the same words again move it.
-func scheduleRule(s string) []wish {
+func (t *tongue) scheduleRule(s string) []wish {
 	if m := workingDaysRE().FindStringSubmatch(s); m != nil {
 		name := []rune(m[1])
 		return []wish{{
@@ -296,7 +298,8 @@ func scheduleRule(s string) []wish {
 			args: encodeArguments(map[string]any{
 				"name": string(name[:min(len(name), 90)]), "cron": "0 9 * * 1-5", "task": m[1],
 			}),
-			phrase: "do that again and again", subject: m[1], changes: true, later: true, done: "Every working day at nine: " + m[1],
+			phrase: "do that again and again", subject: m[1], changes: true, later: true,
+			done: func(t *tongue) string { return t.say("Every working day at nine: %s", m[1]) },
 		}}
 	}
 	m := remindRE().FindStringSubmatch(s)
@@ -308,24 +311,22 @@ func scheduleRule(s string) []wish {
 		count = "1"
 	}
 	unit := map[byte]string{'m': "minute", 'h': "hour"}[m[2][0]|0x20]
-	span := count + " " + unit
-	if count != "1" {
-		span += "s"
-	}
+	number, _ := strconv.Atoi(count) // the pattern has digits only
+	span := t.count(number, unit)
 	name := []rune(task)
 	name = name[:min(len(name), 90)]
-	done := "I will remind you in " + span + ": " + task
+	done := func(t *tongue) string { return t.say("I will remind you in %s: %s", span, m[3]) }
 	if task == "" { // the reminder has a subject all the same
-		task, name = span+" are over", []rune("reminder")
-		if count == "1" {
-			task = span + " is over"
+		task, name = t.say("%s are over", span), []rune(t.say("reminder"))
+		if number == 1 {
+			task = t.say("%s is over", span)
 		}
-		done = "I will remind you in " + span + "."
+		done = func(t *tongue) string { return t.say("I will remind you in %s.", span) }
 	}
 	return []wish{{
 		tool: "schedule_deferred",
 		args: encodeArguments(map[string]any{
-			"name":   string(name) + " (in " + span + ")",
+			"name":   t.say("%s (in %s)", string(name), span),
 			"run_at": "+" + count + unit[:1],
 			"kind":   "reminder",
 			"task":   task,
@@ -356,6 +357,9 @@ func memoryRule(s string) []wish {
 	return nil
 }
 
+// imageTool makes pictures, where a provider can.
+const imageTool = "generate_image"
+
 // planned is what the model asks somebody who wants to plan something: a question of each kind.
 const planned = `{"questions":[{"question":"What shall we plan?","choices":["A trip","A party","A quiet weekend"]},` +
 	`{"question":"Which day?","date":true},` +
@@ -367,6 +371,9 @@ func otherRules(s string) []wish {
 	}
 	if m := runRE().FindStringSubmatch(s); m != nil {
 		return []wish{runShell(commandText(m[1]))}
+	}
+	if drawRE().MatchString(s) {
+		return []wish{{tool: imageTool, args: oneArgument("prompt", s), phrase: "make a picture", subject: "the picture"}}
 	}
 	if checkRE().MatchString(s) {
 		return []wish{{tool: "diagnostics", args: json.RawMessage(`{}`), phrase: "check the code", subject: "the code"}}

@@ -24,8 +24,13 @@ var (
 	thanksRE   = lazyExpression(`(?i)^(?:thanks|thank you|thx|great|ok|okay|cool)\b[\s\w,]{0,20}[!.]*$`)
 	reminderRE = lazyExpression(`(?s)^Reminder: (.+)$`)
 	longRE     = lazyExpression(`(?i)\blong answer\b`)
+	goOnRE     = lazyExpression(`(?i)^(?:go on|continue|carry on|more)[.!]*$`)
 	digestRE   = lazyExpression(`(?i)^(?:summari[sz]e|recap)\b(?:\s+(?:this|our|the))?(?:\s+(?:conversation|chat|talk))?[.!?]*$`)
 )
+
+// drawRE matches requests for a picture.
+var drawRE = lazyExpression(`(?i)^(?:draw|paint|sketch)\b|` +
+	`^(?:make|create|generate|show|send|give)\b[^\n]{0,12}\b(?:picture|image|photo|drawing)\b`)
 
 // What people of a group said to each other, above a message, and a question about it.
 var (
@@ -34,41 +39,46 @@ var (
 )
 
 // repeatTalk says what people of a group said to each other before a message.
-func repeatTalk(message string) string {
+func repeatTalk(t *tongue, message string) string {
 	found := talkRE().FindStringSubmatch(message)
 	if found == nil {
-		return "I know of nothing that was said here since I was last asked."
+		return t.say("I know of nothing that was said here since I was last asked.")
 	}
-	return "This was said here:\n\n" + found[1]
+	return t.say("This was said here:\n\n%s", found[1])
 }
 
 // smallTalk answers messages that need no tool.
-func smallTalk(text string, req *llm.Request, at int) (string, bool) {
-	if talk, ok := foreignTalk(text, req.Tools); ok {
+func smallTalk(t *tongue, text string, req *llm.Request, at int) (string, bool) {
+	if talk, ok := foreignTalk(t, text, req.Tools); ok {
 		return talk, true
 	}
 	switch {
 	case whoRE().MatchString(text), helpRE().MatchString(text):
-		return introduceTools(req.Tools), true
+		return introduceTools(t, req.Tools), true
 	case greetRE().MatchString(text):
 		return greetPeople(req), true
 	case thanksRE().MatchString(text):
 		return "You are welcome.", true
 	case reminderRE().MatchString(text):
-		return "You wanted to be reminded: " + reminderRE().FindStringSubmatch(text)[1], true
+		return t.say("You wanted to be reminded: %s", reminderRE().FindStringSubmatch(text)[1]), true
 	case longRE().MatchString(text):
-		return longAnswer(), true
+		return longAnswer(t), true
+	case goOnRE().MatchString(text):
+		return goOn(t, req, at), true
+	case drawRE().MatchString(text) && !hasPicture(&req.Messages[at]) && !isOffered(req.Tools, imageTool):
+		return t.say("I cannot make pictures: that needs a provider with an `image_model`. Try %s.",
+			t.suggest(req.Tools, "")), true
 	case saidRE().MatchString(text):
-		return repeatTalk(req.Messages[at].Text), true
+		return repeatTalk(t, req.Messages[at].Text), true
 	case digestRE().MatchString(text):
-		return digestTalk(req.Messages[:at]), true
+		return digestTalk(t, req.Messages[:at]), true
 	default:
 		return "", false
 	}
 }
 
-func introduceTools(tools []llm.Tool) string {
-	return "I am the built-in offline model: a few fixed rules, no real language model. " + listAbilities(tools)
+func introduceTools(t *tongue, tools []llm.Tool) string {
+	return t.say("I am the built-in offline model: a few fixed rules, no real language model. ") + listAbilities(t, tools)
 }
 
 // greetPeople answers a greeting.
@@ -78,11 +88,14 @@ func greetPeople(req *llm.Request) string {
 		hello = "Hello everybody! Mention me or answer one of my messages, and I answer here. "
 	}
 	return hello + "I am the built-in offline model: fixed rules, no real language model. " +
-		trySuggestions(req.Tools) + " *help* lists the rest."
+		"Try " + english.suggest(req.Tools, "") + ". *help* lists the rest."
 }
 
-// examples are requests that the rules know, by the tool that each needs. The best ones are first.
-var examples = [...]struct{ tool, text string }{
+// example is a request that the rules know, and the tool that it needs; "" = none.
+type example struct{ tool, text string }
+
+// examples are requests in English. The best ones are first.
+var examples = []example{
 	{"list_directory", "what files are here?"},
 	{"bash", "delete the temp files"},
 	{"read", "read todo.txt"},
@@ -97,26 +110,34 @@ var examples = [...]struct{ tool, text string }{
 	{"", "long answer"},
 }
 
-// offeredExamples are the examples whose tools are offered.
-func offeredExamples(tools []llm.Tool) []string {
+// offered are the examples whose tools are offered.
+func (t *tongue) offered(tools []llm.Tool) []string {
+	known := examples
+	if t != nil {
+		known = t.examples
+	}
 	var list []string
-	for _, e := range examples {
-		if e.tool == "" || isNamed(tools, e.tool) ||
-			slices.ContainsFunc(tools, func(t llm.Tool) bool { return t.Name == e.tool }) {
+	for _, e := range known {
+		if e.tool == "" || isOffered(tools, e.tool) {
 			list = append(list, "*"+e.text+"*")
 		}
 	}
 	return list
 }
 
-// suggestTwo returns two requests that work, or one: those that begin like what was said are first.
-func suggestTwo(tools []llm.Tool, said string) string {
-	list := offeredExamples(tools)
+// isOffered reports whether a tool is defined, or can be had by asking for it.
+func isOffered(tools []llm.Tool, name string) bool {
+	return isNamed(tools, name) || slices.ContainsFunc(tools, func(t llm.Tool) bool { return t.Name == name })
+}
+
+// suggest returns two requests that work, or one: those that begin like what was said are first.
+func (t *tongue) suggest(tools []llm.Tool, said string) string {
+	list := t.offered(tools)
 	verb, _, _ := strings.Cut(strings.ToLower(said), " ")
 	slices.SortStableFunc(list, func(a, b string) int {
 		return cmp.Compare(wordAt(verb, a), wordAt(verb, b))
 	})
-	return strings.Join(list[:min(2, len(list))], " or ")
+	return strings.Join(list[:min(2, len(list))], t.say(" or "))
 }
 
 // wordAt is 0 if an example begins with a word, else 1.
@@ -127,22 +148,20 @@ func wordAt(word, example string) int {
 	return 1
 }
 
-func trySuggestions(tools []llm.Tool) string { return "Try " + suggestTwo(tools, "") + "." }
-
 // listAbilities lists what works with the offered tools.
-func listAbilities(tools []llm.Tool) string {
-	list := offeredExamples(tools)
+func listAbilities(t *tongue, tools []llm.Tool) string {
+	list := t.offered(tools)
 	if len(list) == 1 {
-		return "No tools are offered to me here, so I can only talk. Try " + list[0] + "."
+		return t.say("No tools are offered to me here, so I can only talk. Try %s.", list[0])
 	}
-	return "Try one of these, also joined by \"and then\":\n- " + strings.Join(list, "\n- ") +
-		"\n\nSend me a picture, and I measure it; a CSV, and I count it; a text, and I read it."
+	return t.say("Try one of these, also joined by \"and then\":\n- %s\n\n"+
+		"Send me a picture, and I measure it; a CSV, and I count it; a text, and I read it.", strings.Join(list, "\n- "))
 }
 
 // reportStages describes the results of the stages up to last. local: the person is at their own machine, where
 // nothing runs after they have left.
 func reportStages(
-	stages [][]wish, last int, done map[wishPlace]*llm.ToolResult, offered map[string]bool, local bool,
+	t *tongue, stages [][]wish, last int, done map[wishPlace]*llm.ToolResult, offered map[string]bool, local bool,
 ) string {
 	var parts, left []string
 	for s, stage := range stages {
@@ -150,18 +169,18 @@ func reportStages(
 			r := done[wishPlace{s, i}]
 			switch {
 			case r != nil:
-				parts = append(parts, describeResult(w, r))
+				parts = append(parts, describeResult(t, w, r))
 			case s > last:
 				left = append(left, describeWish(w))
 			case !offered[w.tool] && w.later && local:
-				parts = append(parts, fmt.Sprintf("I cannot %s here: nothing runs when you have left. "+
+				parts = append(parts, t.say("I cannot %s here: nothing runs when you have left. "+
 					"Reminders and tasks at set times work in Telegram.", w.phrase))
 			case !offered[w.tool]:
-				parts = append(parts, fmt.Sprintf(
+				parts = append(parts, t.say(
 					"I could not %s: I would need the tool `%s`, and it is not offered to me here.", w.phrase, w.tool,
 				))
 			default:
-				parts = append(parts, fmt.Sprintf("I do not know what became of this: %s.", describeWish(w)))
+				parts = append(parts, t.say("I do not know what became of this: %s.", describeWish(w)))
 			}
 		}
 	}
@@ -180,38 +199,38 @@ func describeWish(w wish) string {
 }
 
 // describeResult describes one result.
-func describeResult(w wish, r *llm.ToolResult) string {
+func describeResult(t *tongue, w wish, r *llm.ToolResult) string {
 	if r.Error {
-		return describeFailure(w, r.Text)
+		return describeFailure(t, w, r.Text)
 	}
 	text := strings.TrimRight(withoutMarks(r.Text), " \n")
-	if w.done != "" && (w.tool != "bash" || text == "" || text == "(no output)") {
-		return w.done
+	if w.done != nil && (w.tool != "bash" || text == "" || text == "(no output)") {
+		return w.done(t)
 	}
 	switch w.tool {
 	case "list_directory":
-		return describeListing(w.subject, text)
+		return describeListing(t, w.subject, text)
 	case "read":
-		return describeFile(w, text)
+		return describeFile(t, w, text)
 	case "write":
-		return "I wrote " + inlineCode(w.subject) + "."
+		return t.say("I wrote %s.", inlineCode(w.subject))
 	case "delete_path":
-		return "I deleted " + inlineCode(w.subject) + "."
+		return t.say("I deleted %s.", inlineCode(w.subject))
 	case "bash":
-		return titledBlock("I ran "+inlineCode(w.subject)+". It printed:",
-			"I ran "+inlineCode(w.subject)+". It printed nothing.", "", text)
+		return titledBlock(t, t.say("I ran %s. It printed:", inlineCode(w.subject)),
+			t.say("I ran %s. It printed nothing.", inlineCode(w.subject)), "", text)
 	case "grep", "find_path":
-		return titledBlock("I searched for "+inlineCode(w.subject)+" and found:",
-			"I found nothing for "+inlineCode(w.subject)+".", "", text)
+		return titledBlock(t, t.say("I searched for %s and found:", inlineCode(w.subject)),
+			t.say("I found nothing for %s.", inlineCode(w.subject)), "", text)
 	case "fetch":
-		return titledBlock("This is what "+w.subject+" says:", w.subject+" has no text.", "", text)
+		return titledBlock(t, "This is what "+w.subject+" says:", w.subject+" has no text.", "", text)
 	case "memory_save":
 		return "I will remember that."
 	case "ask_user":
 		return describeAnswers(text)
 	default:
 		return titledBlock(
-			"The result of "+inlineCode(w.subject)+":", inlineCode(w.subject)+" gave no result.", "", text,
+			t, "The result of "+inlineCode(w.subject)+":", inlineCode(w.subject)+" gave no result.", "", text,
 		)
 	}
 }
@@ -258,41 +277,41 @@ func dayInWords(text string) string {
 }
 
 // describeFile says what is in a file that was read, or counts it.
-func describeFile(w wish, text string) string {
+func describeFile(t *tongue, w wish, text string) string {
 	text, _, more := strings.Cut(text, "\n[more lines follow")
 	text = numberedRE().ReplaceAllString(text, "")
 	if w.counts && text != "" {
-		return describeDocument(sentDocument{name: w.subject, text: text, whole: !more})
+		return describeDocument(t, sentDocument{name: w.subject, text: text, whole: !more})
 	}
-	title := inlineCode(w.subject) + " says:"
+	title := t.say("%s says:", inlineCode(w.subject))
 	if more {
-		title = inlineCode(w.subject) + " is long. It begins:"
+		title = t.say("%s is long. It begins:", inlineCode(w.subject))
 	}
-	return titledBlock(title, inlineCode(w.subject)+" is empty.", languageOf(w.subject), text)
+	return titledBlock(t, title, t.say("%s is empty.", inlineCode(w.subject)), languageOf(w.subject), text)
 }
 
 // describeFailure describes an error or a denial. text is the tool error block or any text.
-func describeFailure(w wish, text string) string {
-	category, reason := errorBlock(withoutMarks(text))
+func describeFailure(t *tongue, w wish, text string) string {
+	category, reason := errorBlock(t, withoutMarks(text))
 	switch {
 	case strings.Contains(text, llm.OutcomeUnknown):
-		return fmt.Sprintf("I do not know what became of this: %s. "+
+		return t.say("I do not know what became of this: %s. "+
 			"It was interrupted while it ran and may have finished, or not, or in part. "+
 			"I have not repeated it. Please look, or ask me to run it again.", describeWish(w))
 	case category == "policy_blocked" || category == "confirmation_required":
-		return fmt.Sprintf("I was not allowed to %s: %s", describeWish(w), reason)
+		return t.say("I was not allowed to %s: %s", describeWish(w), reason)
 	case category == "cancelled":
-		return fmt.Sprintf("I was stopped before I could %s.", describeWish(w))
+		return t.say("I was stopped before I could %s.", describeWish(w))
 	case category == "timeout":
-		return fmt.Sprintf("I tried to %s, but it took too long: %s", describeWish(w), reason)
+		return t.say("I tried to %s, but it took too long: %s", describeWish(w), reason)
 	default:
-		return fmt.Sprintf("I could not %s: %s", describeWish(w), reason)
+		return t.say("I could not %s: %s", describeWish(w), reason)
 	}
 }
 
 // errorBlock reads the lines "category:" and "error:" of a [tool_error] block. Without one, the text itself is the
 // reason.
-func errorBlock(text string) (category, reason string) {
+func errorBlock(t *tongue, text string) (category, reason string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if v, ok := strings.CutPrefix(line, "category:"); ok && category == "" {
@@ -306,17 +325,17 @@ func errorBlock(text string) (category, reason string) {
 		reason = strings.TrimSpace(text)
 	}
 	if reason == "" {
-		reason = "no reason was given."
+		reason = t.say("no reason was given.")
 	}
-	return category, cutText(reason)
+	return category, cutText(t, reason)
 }
 
 // titledBlock returns text in a code block below a title, or none if there is no text. language may be empty.
-func titledBlock(title, none, language, text string) string {
+func titledBlock(t *tongue, title, none, language, text string) string {
 	if text == "" || text == "(no output)" {
 		return none
 	}
-	shown := cutText(text)
+	shown := cutText(t, text)
 	fence := "```"
 	for strings.Contains(shown, fence) {
 		fence += "`"
@@ -325,12 +344,12 @@ func titledBlock(title, none, language, text string) string {
 }
 
 // cutText shortens a long text and appends its length.
-func cutText(s string) string {
+func cutText(t *tongue, s string) string {
 	if utf8.RuneCountInString(s) <= maxShown {
 		return s
 	}
 	r := []rune(s)
-	return fmt.Sprintf("%s\n… (%d characters in all)", string(r[:maxShown]), len(r))
+	return t.say("%s\n… (%d characters in all)", string(r[:maxShown]), len(r))
 }
 
 // inlineCode formats a name or a command as code.
@@ -403,7 +422,7 @@ func transcribedSpeeches(transcript string) []speech {
 }
 
 // digestTalk sums up a conversation in the only way that rules can: by quoting what was asked and the last answer.
-func digestTalk(messages []llm.Message) string {
+func digestTalk(t *tongue, messages []llm.Message) string {
 	const most, length = 8, 100
 	var asked []string
 	last := ""
@@ -417,32 +436,50 @@ func digestTalk(messages []llm.Message) string {
 		}
 	}
 	if len(asked) == 0 {
-		return "Nothing has been said yet."
+		return t.say("Nothing has been said yet.")
 	}
-	title := "You asked:"
+	title := t.say("You asked:")
 	if skipped := len(asked) - most; skipped > 0 {
-		asked, title = asked[skipped:], fmt.Sprintf("After %s you asked:", countOf(skipped, "other message"))
+		asked, title = asked[skipped:], t.say("After %s you asked:", t.count(skipped, "other message"))
 	}
 	text := title + "\n- " + strings.Join(asked, "\n- ")
 	if last != "" {
-		text += "\n\nMy last answer: " + last
+		text += "\n\n" + t.say("My last answer: %s", last)
 	}
 	return text
 }
 
+// goOn continues a long answer that was cut.
+func goOn(t *tongue, req *llm.Request, at int) string {
+	for _, m := range slices.Backward(req.Messages[:at]) {
+		if m.Role != llm.Assistant || strings.TrimSpace(m.Text) == "" {
+			continue
+		}
+		said := strings.TrimSpace(strings.TrimPrefix(m.Text, strings.TrimSpace(mannered(req.System, ""))))
+		for _, language := range languages() {
+			whole := longAnswer(language)
+			if begin := strings.Index(whole, said); begin >= 0 && !strings.HasSuffix(whole, said) {
+				return strings.TrimLeft(whole[begin+len(said):], " \n")
+			}
+		}
+		break
+	}
+	return t.say("There is nothing to go on with: my last answer was complete. Try %s.", t.suggest(req.Tools, ""))
+}
+
 // longAnswer is a Markdown text of more than 9 000 characters that contains everything that is hard to split.
-func longAnswer() string {
+func longAnswer(t *tongue) string {
 	var b strings.Builder
-	b.WriteString("# A long answer\n\n" +
-		"This text is long on purpose, so that you can see how it is cut into several messages.\n")
+	b.WriteString(t.say("# A long answer\n\n" +
+		"This text is long on purpose, so that you can see how it is cut into several messages.\n"))
 	for i := 1; i <= 18; i++ {
-		fmt.Fprintf(&b, "\n## Part %d\n\n", i)
-		fmt.Fprintf(&b, "Paragraph %d has **bold**, *italic*, `code` and a [link](https://example.org/%d). ", i, i)
-		b.WriteString(strings.Repeat("It goes on for a while, because short paragraphs are easy to split. ", 4))
-		fmt.Fprintf(&b, "\n\n- first point of part %d\n- second point: größer, 日本語, 👩‍🚀\n  - a point below it\n", i)
-		fmt.Fprintf(&b, "\n> A quotation in part %d that runs over\n> two lines.\n", i)
+		b.WriteString(t.say("\n## Part %d\n\n", i))
+		b.WriteString(t.say("Paragraph %d has **bold**, *italic*, `code` and a [link](https://example.org/%d). ", i, i))
+		b.WriteString(strings.Repeat(t.say("It goes on for a while, because short paragraphs are easy to split. "), 4))
+		b.WriteString(t.say("\n\n- first point of part %d\n- second point: größer, 日本語, 👩‍🚀\n  - a point below it\n", i))
+		b.WriteString(t.say("\n> A quotation in part %d that runs over\n> two lines.\n", i))
 		fmt.Fprintf(&b, "\n```go\n// part %d\nfor i := range %d {\n\tfmt.Println(\"line\", i)\n}\n```\n", i, i)
 	}
-	b.WriteString("\nThat was all of it.")
+	b.WriteString(t.say("\nThat was all of it."))
 	return b.String()
 }
