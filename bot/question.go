@@ -35,28 +35,30 @@ const (
 // StoredRule returns the scope of an approval with which a rule was stored: Always, and what limits the rule: so many
 // later calls (0 = any number), and its end (zero = it has none).
 func StoredRule(most int, until time.Time) string {
-	switch {
-	case most > 0:
-		return Always + ":" + strconv.Itoa(most)
-	case !until.IsZero():
-		return Always + ":" + until.UTC().Format(time.RFC3339)
-	default:
-		return Always
+	scope := Always
+	if most > 0 {
+		scope += ":" + strconv.Itoa(most)
 	}
+	if !until.IsZero() {
+		scope += ":" + until.UTC().Format(time.RFC3339)
+	}
+	return scope
 }
 
-// RuleStored returns what limits the rule that was stored with an approval of this scope, as StoredRule was told: a
-// rule for some calls is known by their number only. It is false if none was stored.
+// RuleStored returns what limits the rule that was stored with an approval of this scope, as StoredRule was told. It is
+// false if none was stored.
 func RuleStored(scope string) (most int, until time.Time, stored bool) {
 	scope, limit, _ := strings.Cut(scope, ":")
 	if scope != Always {
 		return 0, time.Time{}, false
 	}
-	if until, err := time.Parse(time.RFC3339, limit); err == nil {
-		return 0, until, true
+	number, end, _ := strings.Cut(limit, ":")
+	most, err := strconv.Atoi(number)
+	if err != nil { // it has an end only
+		most, end = 0, limit
 	}
-	most, _ = strconv.Atoi(limit)
-	return most, time.Time{}, true
+	until, _ = time.Parse(time.RFC3339, end)
+	return most, until, true
 }
 
 // Approval is a question to a person, and its decision.

@@ -46,12 +46,12 @@ func TestRedirections(t *testing.T) {
 			t.Errorf("%q: %+v", text, got)
 		}
 	}
-	if got := s.Decide(bash("echo a > out.txt")); !strings.Contains(got.Reason.String(), "writes to `out.txt`") || !strings.Contains(got.Rule, `permissions.bash[0] "*" allow`) {
+	if got := s.Decide(bash("echo a > out.txt")); !strings.Contains(got.Reason.String(), "writes its output to `out.txt`") || !strings.Contains(got.Rule, `permissions.bash[0] "*" allow`) {
 		t.Errorf("%+v", got)
 	}
 	bare := newSet(t, policy.Options{Unasked: policy.UnaskedReading})
 	for text, want := range map[string]string{
-		"echo hello > notes.txt": "The redirection in `echo hello > notes.txt` writes to `notes.txt`.",
+		"echo hello > notes.txt": "`echo hello > notes.txt` writes its output to `notes.txt`.",
 		"make > log.txt":         "No rule allows `make`.",
 		"make":                   "No rule allows `make`.",
 	} {

@@ -43,6 +43,10 @@ const (
 // groups: whoever adds the bot by one sends its code right after.
 const invitationFor = 10 * time.Second
 
+// greetingFor is how long a card waits for an admin who was not greeted: if their first words are on the way, they are
+// greeted before they are asked.
+const greetingFor = 2 * time.Second
+
 // stranger is somebody, or a group, that admins were told of.
 type stranger struct {
 	Name     string    `json:"name,omitempty"`
@@ -58,13 +62,18 @@ type stranger struct {
 	Where   *bot.Place `json:"where,omitempty"`
 	Message string     `json:"message,omitempty"`
 	said    string     // for the admins
-	title   string     // for the admins: of the group in which a person asks
-	asker   string     // for the admins: who asks for a group
-	by      string     // their id
-	joined  bool       // the bot was just added
+	Title   string     `json:"title,omitempty"` // of the group in which a person asks
+	Asker   asker      `json:"asker,omitzero"`  // of a group
 	Waits   bool       `json:"waits,omitempty"` // they asked when there was no admin
 	Cards   []string   `json:"cards,omitempty"` // keys of the rows that ask admins and await an answer
 	raw     string     // as it is stored
+}
+
+// asker is who wants the bot in a group.
+type asker struct {
+	ID     string `json:"by,omitempty"`
+	Name   string `json:"by_name,omitempty"`
+	Joined bool   `json:"joined,omitempty"` // they have just added the bot
 }
 
 // fact returns a stranger as it is stored.
@@ -120,7 +129,7 @@ func (g *Guard) askForStranger(ctx context.Context, msg *bot.Message, v *turn.Ve
 	}
 	if msg.Place.Group {
 		v.Once = "stranger/" + msg.Place.ChatKey() + "/" + msg.Caller
-		s.Where, s.Message, s.title = &msg.Place, msg.Message, msg.Title
+		s.Where, s.Message, s.Title = &msg.Place, msg.Message, msg.Title
 	}
 	var asked asking
 	if v.Change, asked, err = g.tellAdmins(ctx, msg.Place, msg.Person, s); err != nil {
@@ -212,7 +221,9 @@ func (g *Guard) refuseGroup(ctx context.Context, msg *bot.Message) (turn.Verdict
 		}
 	}
 	v.Once = "unlisted/" + msg.Place.ChatKey()
-	s := stranger{Name: msg.Title, Language: msg.Language, asker: g.calledSender(msg), by: msg.Person, joined: joined}
+	s := stranger{
+		Name: msg.Title, Language: msg.Language, Asker: asker{ID: msg.Person, Name: g.calledSender(msg), Joined: joined},
+	}
 	var asked asking
 	if v.Change, asked, err = g.tellAdmins(ctx, msg.Place, msg.Place.Chat, s); err != nil {
 		return v, err
@@ -348,7 +359,15 @@ func (g *Guard) tellAdmins(
 	s.At, s.Cards, s.raw = now.UTC(), before[key].Cards, before[key].raw
 	change := bot.Change{Facts: []bot.Fact{this}}
 	for _, admin := range admins {
-		change.Send = append(change.Send, g.askingRow(&s, id, admin, g.seenPerson(admin).Language, this.Value))
+		row := g.askingRow(&s, id, admin, g.seenPerson(admin).Language, this.Value)
+		greeted, err := g.store.Fact(ctx, greetedBucket, personKey(place, admin), now)
+		if err != nil {
+			return bot.Change{}, notAsked, fmt.Errorf("read when an admin was greeted: %w", err)
+		}
+		if greeted == "" {
+			row.NotBefore = now.Add(greetingFor)
+		}
+		change.Send = append(change.Send, row)
 	}
 	asks, err := s.fact(place, id)
 	change.Facts = append(change.Facts, asks)
@@ -387,7 +406,7 @@ func (g *Guard) askingRow(s *stranger, id, admin, language, this string) bot.Row
 // strangerCard asks an admin about a person; head "" = they wait for an answer. What the person has chosen, name and words,
 // is a quotation, so that it cannot pass for something that the bot says.
 func (g *Guard) strangerCard(language, id string, s stranger, head string) bot.Content {
-	asks, who, said, foot := g.words.StrangerAsks(language, s.Name, s.Username, s.said, id, s.title)
+	asks, who, said, foot := g.words.StrangerAsks(language, s.Name, s.Username, s.said, id, s.Title)
 	head = cmp.Or(head, asks) + "\n"
 	chosen := who
 	if said != "" {
@@ -512,9 +531,9 @@ func (g *Guard) askWaiting(
 
 // groupCard asks an admin about a group.
 func (g *Guard) groupCard(language, id string, s stranger, admin string) bot.Content {
-	text := g.words.GroupAsks(language, s.asker, s.Name, id)
-	if s.by == admin && s.Name != "" {
-		text = g.words.GroupAsksYou(language, s.Name, s.joined)
+	text := g.words.GroupAsks(language, s.Asker.Name, s.Name, id)
+	if s.Asker.ID == admin && s.Name != "" {
+		text = g.words.GroupAsksYou(language, s.Name, s.Asker.Joined)
 	}
 	return bot.Content{
 		Text: text, Language: language, Entities: render.Inert(text), Buttons: g.strangerButtons(language, id),

@@ -12,8 +12,10 @@ func Buckets() []bot.BucketRule {
 		},
 		{
 			Bucket: strangerBucket,
-			About:  "a person who asked to be admitted: name, language, in which group, who declined them; kept for 30 days",
-			Found:  "key `CHANNEL/BOT/ID`; who declined is in the value (`declined_by`, `declined_name`)",
+			About: "a person who asked to be admitted: name, language, in which group, who declined them, and who asked for a " +
+				"group; kept for 30 days",
+			Found: "key `CHANNEL/BOT/ID`; who declined is in the value (`declined_by`, `declined_name`), and who asked for a " +
+				"group (`by`, `by_name`)",
 		},
 		{
 			Bucket: saidBucket,

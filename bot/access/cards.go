@@ -128,10 +128,12 @@ func (g *Guard) askMissed(ctx context.Context, msg *bot.Message, change *bot.Cha
 			if row, asked, err = g.openCard(ctx, card, nil); err != nil {
 				return err
 			}
-			if row.State == bot.Unknown { // nobody needs to hear that it was lost
+			switch row.State { // nobody needs to hear that it was lost; what waits comes after the greeting
+			case bot.Unknown, bot.Pending:
 				change.Rows = append(change.Rows, bot.RowUpdate{
-					ID: row.ID, From: []bot.RowState{bot.Unknown}, To: bot.Dead,
+					ID: row.ID, From: []bot.RowState{row.State}, To: bot.Dead,
 				})
+				asked = false
 			}
 			if asked {
 				if err := g.redrawCard(ctx, msg, id, s, &row, change); err != nil {

@@ -181,11 +181,14 @@ func (g *Guard) redrawInvitations(
 	return nil
 }
 
-// endedInvitation returns what the message with a link says once the link is not valid any more.
+// endedInvitation returns what the message with a link says once the link is not valid any more: which link it is, and
+// nothing of what it gave.
 func endedInvitation(row *bot.Row, note string) bot.Content {
 	content := row.Content
 	content.Buttons = nil
-	content.Text = strings.TrimPrefix(content.Text+"\n\n"+note, "\n\n")
+	_, link, _ := strings.Cut(content.Text, "\n\n") // texts.Words.Invited
+	link, _, _ = strings.Cut(link, "\n\n")
+	content.Text = strings.TrimPrefix(link+"\n\n"+note, "\n\n")
 	return content
 }
 

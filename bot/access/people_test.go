@@ -104,6 +104,19 @@ func (h *house) says(person, text, chat string) turn.Verdict {
 	return v
 }
 
+// welcome has an admin write for the first time.
+func (h *house) welcome(admin string) {
+	h.t.Helper()
+	msg := h.message(admin, "/start", "")
+	if v, err := h.guard.Admit(h.t.Context(), msg); err != nil || !v.Admin {
+		h.t.Fatalf("%+v, %v", v, err)
+	}
+	e, ok, err := h.guard.Welcome(h.t.Context(), &turn.Call{Message: msg, Session: "s", Admin: true})
+	if h.apply(e, err); !ok {
+		h.t.Fatal("an admin is not greeted")
+	}
+}
+
 // command has an admin use a command, and returns the answer.
 func (h *house) command(person, text, chat string) string {
 	h.t.Helper()
@@ -851,6 +864,56 @@ func TestStrangersOfGroupsAreBounded(t *testing.T) {
 	kept, err := h.store.FactsOf(t.Context(), "stranger_said", "", h.now)
 	if err != nil || len(kept) == 0 || len(kept) > 5*access.MostStrangers {
 		t.Errorf("%d are kept, %v", len(kept), err)
+	}
+}
+
+// TestCardAgainNamesWhoAsked: the card about a group names who wanted the bot there, and that about a person the group in
+// which they asked, however often and to whom it is shown.
+func TestCardAgainNamesWhoAsked(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, access.Options{Admins: []string{"7"}, Chats: []string{"-300"}})
+	h.says("9", "hi", "-200")
+	h.says("8", "hi", "-200")
+	h.says("10", "hi", "-300")
+	h.another()
+	want(t, "group", h.command("7", "/admit team", ""), "P9 wants me in the group Team (-200), which I am not set up for.")
+	if got := h.command("7", "/admit P10", ""); !strings.Contains(got, "in the group Team") {
+		t.Errorf("a person: %q", got)
+	}
+}
+
+// TestGreetedBeforeAsked: the card about a stranger whose message came with the first words of an admin comes after the
+// greeting.
+func TestGreetedBeforeAsked(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, access.Options{Admins: []string{"7", "8"}})
+	h.welcome("8")
+	h.says("9", "may I?", "")
+	early := map[string]bool{}
+	for _, row := range h.sent {
+		early[row.Place.Chat] = !row.NotBefore.After(h.now)
+	}
+	if early["7"] || !early["8"] {
+		t.Errorf("whose card is sent at once: %v", early)
+	}
+	h.welcome("7")
+	if len(h.sent) != 2 {
+		t.Fatalf("%+v", h.sent)
+	}
+	want(t, "first", h.sent[0].Content.Text, "Hello P7.")
+	want(t, "then", h.sent[1].Content.Text, "Somebody new would like to talk to me")
+	rows, err := h.store.Due(t.Context(), "telegram", "1", h.now.Add(time.Hour), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cards := 0
+	for _, row := range rows {
+		if row.Place.Chat == "7" && len(row.Content.Buttons) > 0 {
+			cards++
+		}
+	}
+	if cards != 1 {
+		t.Errorf("%d cards are sent", cards)
 	}
 }
 

@@ -476,7 +476,7 @@ func (b *Broker) chooseButton(
 	case Gone:
 		return b.decideQuestion(ctx, a, msg, bot.Expired, bot.Once, say)
 	case showDiff:
-		return b.showChanges(ctx, a, msg, say)
+		return b.showChanges(ctx, a, say)
 	case Why:
 		return b.explainDenial(ctx, a, msg, b.deps.Now(), say)
 	case wholeTool:

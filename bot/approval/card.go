@@ -335,7 +335,7 @@ func reasonOf(q *tools.Question) reason.Reason {
 
 // showChanges answers the press that asks what would change: in a message, or in a file if it is long.
 func (b *Broker) showChanges(
-	ctx context.Context, a *bot.Approval, msg *bot.Message, say func(text string, alert bool) bot.Row,
+	ctx context.Context, a *bot.Approval, say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
 	info, err := readGrant(a)
 	if err != nil {
@@ -359,5 +359,5 @@ func (b *Broker) showChanges(
 			File: b.keepFile(ctx, a.Session, &bot.File{Name: diffName, Data: []byte(diff)}),
 		}
 	}
-	return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.Noted(msg.Language, 0), false), row}}}, nil
+	return turn.Effect{Change: bot.Change{Send: []bot.Row{say("", false), row}}}, nil
 }

@@ -263,6 +263,9 @@ func TestCardOfDeed(t *testing.T) {
 			a := w.open()[0]
 			e, toast := w.press("boss", data(a, "d"))
 			if c.button {
+				if toast.Content.Text != "" {
+					t.Errorf("nothing was decided: %q", toast.Content.Text)
+				}
 				if shown := e.Change.Send[1]; !strings.HasSuffix(shown.Content.Text, "-old\n+new") || shown.Place != here || w.read(a.ID).State != bot.Open {
 					t.Errorf("what changes: %+v", shown)
 				}

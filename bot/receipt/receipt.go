@@ -6,6 +6,7 @@ package receipt
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"regexp"
 	"slices"
@@ -402,6 +403,7 @@ func (d *Receipts) sumEntries(
 	var asked time.Duration
 	var at map[string]int
 	r.Agents, at = agentsOf(entries)
+	calls := d.callNames(entries)
 	for i := range entries {
 		e := &entries[i]
 		if e.Model != "" || e.Usage.Total() > 0 {
@@ -418,7 +420,7 @@ func (d *Receipts) sumEntries(
 		if e.Audit != "" {
 			r.Audit, r.Lines = e.Audit, r.Lines+1
 		}
-		countCall(&r, by, e)
+		countCall(&r, by, e, calls)
 		if e.By == "" {
 			continue
 		}
@@ -437,11 +439,38 @@ func (d *Receipts) sumEntries(
 	return r, nil
 }
 
+// callNames returns what people call the calls of a turn, by their ids: a command by its first line, any other call by
+// its tool.
+func (d *Receipts) callNames(entries []journal.Entry) map[string]string {
+	names := map[string]string{}
+	for i := range entries {
+		for _, u := range entries[i].Uses {
+			name, _, _ := strings.Cut(strings.TrimSpace(commandIn(u.Args)), "\n")
+			if name = cmp.Or(name, u.Name); d.deps.Redact != nil {
+				name = d.deps.Redact(name)
+			}
+			names[u.Call] = name
+		}
+	}
+	return names
+}
+
+// commandIn returns the command that the arguments of a call have; "" = it is no command.
+func commandIn(args json.RawMessage) string {
+	var in struct {
+		Command string `json:"command"`
+	}
+	if json.Unmarshal(args, &in) != nil {
+		return ""
+	}
+	return in.Command
+}
+
 // countCall adds a call to the receipt, or to what a sub-agent took.
-func countCall(r *texts.Receipt, agent *texts.ReceiptAgent, e *journal.Entry) {
+func countCall(r *texts.Receipt, agent *texts.ReceiptAgent, e *journal.Entry, calls map[string]string) {
 	if !e.Ran {
-		if !slices.Contains(r.NotRun, e.Tool) {
-			r.NotRun = append(r.NotRun, e.Tool)
+		if name := cmp.Or(calls[e.Call], e.Tool); !slices.Contains(r.NotRun, name) {
+			r.NotRun = append(r.NotRun, name)
 		}
 		return
 	}

@@ -1,6 +1,7 @@
 package receipt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ const onServer = "server"
 
 // describeChanges says in words what a turn has changed, and what of it cannot be undone.
 func (d *Receipts) describeChanges(a *about) texts.ReceiptChanges {
-	c := inWords(&a.changes)
+	c := inWords(&a.changes, d.callNames(a.entries))
 	if d.deps.Files == nil {
 		return c
 	}
@@ -39,7 +40,8 @@ func (d *Receipts) describeChanges(a *about) texts.ReceiptChanges {
 	return c
 }
 
-func inWords(r *undo.Report) texts.ReceiptChanges {
+// inWords says in words what is known of changes; calls are the names of calls by their ids.
+func inWords(r *undo.Report, calls map[string]string) texts.ReceiptChanges {
 	var c texts.ReceiptChanges
 	for _, f := range r.Files {
 		switch f.What {
@@ -55,11 +57,12 @@ func inWords(r *undo.Report) texts.ReceiptChanges {
 		}
 	}
 	for _, call := range r.Calls {
+		name := cmp.Or(calls[call.ID], call.Tool)
 		if call.Problem != "" {
-			c.Beyond = append(c.Beyond, texts.ReceiptStays{Name: call.Tool, Why: call.Problem})
+			c.Beyond = append(c.Beyond, texts.ReceiptStays{Name: name, Why: call.Problem})
 		}
 		for _, b := range call.Beyond {
-			c.Beyond = append(c.Beyond, texts.ReceiptStays{Name: call.Tool, Why: string(b)})
+			c.Beyond = append(c.Beyond, texts.ReceiptStays{Name: name, Why: string(b)})
 		}
 	}
 	if r.Undone != nil {

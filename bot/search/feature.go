@@ -56,7 +56,8 @@ func (s *Searcher) answer(ctx context.Context, call *turn.Call, name string) (tu
 func pageOf(w texts.Words, msg *bot.Message, r *result) bot.Content {
 	p := &page{}
 	p.addInert(w.SearchHead(msg.Language, texts.Searched{
-		Query: strings.Join(strings.Fields(msg.Args), " "), Shown: len(r.list), All: r.all, Partly: r.partly, Bounded: r.bounded,
+		Query: strings.Join(strings.Fields(msg.Args), " "), Group: msg.Place.Group,
+		Shown: len(r.list), All: r.all, Partly: r.partly, Bounded: r.bounded,
 	}))
 	for i := range r.list {
 		f := &r.list[i]

@@ -166,7 +166,7 @@ func TestPage(t *testing.T) {
 	w := &world{T: t, Store: bottest.New()}
 	w.said(shared, "what do we call it?", "The name is **Heron**, decided on Monday; see heron.example/x")
 	got := w.asks(inGroup, "42", "héron NAME")
-	const want = "What was said here about “héron NAME”: 1\n\n20 Nov 2026, 09:02 UTC, Zeph\nThe name is Heron, decided on Monday; see heron.example/x"
+	const want = "I found “héron NAME” in 1 place of your conversations with me in this group:\n\n20 Nov 2026, 09:02 UTC, Zeph\nThe name is Heron, decided on Monday; see heron.example/x"
 	if got.Text != want {
 		t.Errorf("%q", got.Text)
 	}
@@ -189,7 +189,7 @@ func TestPage(t *testing.T) {
 		"?!":                        "Write the words to look for",
 		strings.Repeat("ab ", 1):    "I found nothing about “ab”",
 		"a b c d e f g h i j k l m": "Those are too many words: up to 12 work.",
-		"monday zebra":              "Your conversation with me here does not have all of “monday zebra”.",
+		"monday zebra":              "No place of your conversations with me in this group has all of “monday zebra”.",
 		"zebra monkey monday":       "I found nothing",
 	} {
 		if got := w.asks(inGroup, "42", words).Text; !strings.HasPrefix(got, want) {
@@ -267,12 +267,12 @@ func TestBounds(t *testing.T) {
 		w.said(other.SessionKey(""), fmt.Sprint(long, "heron ", i, " ", long), "")
 	}
 	got := w.asks(inGroup, "42", "heron")
-	if !strings.HasPrefix(got.Text, "What was said here about “heron”: the newest 8 of 11\nI looked through the newest part of these conversations only.\n\n") ||
+	if !strings.HasPrefix(got.Text, "I found “heron” in 11 places of your conversations with me in this group. The newest 8:\nI looked through the newest part only.\n\n") ||
 		len([]rune(got.Text)) > 4096 || strings.Count(got.Text, "heron") != 9 {
 		t.Errorf("%d characters: %q", len([]rune(got.Text)), got.Text)
 	}
 	w.said(other.SessionKey(""), "nothing", "heron new")
-	if got := w.asks(inGroup, "42", "heron new").Text; strings.Contains(got, "ago") || !strings.Contains(got, ": 2\n") {
+	if got := w.asks(inGroup, "42", "heron new").Text; strings.Contains(got, "ago") || !strings.Contains(got, "in 2 places of ") {
 		t.Errorf("%q", got)
 	}
 }

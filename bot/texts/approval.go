@@ -175,10 +175,12 @@ func (w Words) Decided(language string, a bot.Approval) string {
 			return fmt.Sprintf(b.Grants.HostApproved, named(a.ByName), at)
 		}
 		switch most, until, stored := bot.RuleStored(a.Scope); {
+		case most > 0 && !until.IsZero():
+			return b.Decisions.ApprovedUsesUntil.with(most, most, w.Day(language, until), named(a.ByName), at)
 		case most > 0:
-			return b.Decisions.ApprovedUses.with(most, named(a.ByName), most, at)
+			return b.Decisions.ApprovedUses.with(most, most, named(a.ByName), at)
 		case !until.IsZero():
-			return fmt.Sprintf(b.Decisions.ApprovedUntil, named(a.ByName), w.Day(language, until), at)
+			return fmt.Sprintf(b.Decisions.ApprovedUntil, w.Day(language, until), named(a.ByName), at)
 		case stored:
 			return fmt.Sprintf(b.Decisions.ApprovedAlways, named(a.ByName), at)
 		}

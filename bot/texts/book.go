@@ -135,8 +135,9 @@ type buttonBook struct {
 // decisionBook is what is said of decisions.
 type decisionBook struct {
 	Approved, ApprovedSession, ApprovedAlways, ApprovedCleared, Denied string // name, time
-	ApprovedUntil                                                      string // name, day, time
-	ApprovedUses                                                       count  // name, calls, time
+	ApprovedUntil                                                      string // day, name, time
+	ApprovedUses                                                       count  // calls, name, time
+	ApprovedUsesUntil                                                  count  // calls, day, name, time
 	AdminsClear                                                        string
 	Expired, Withdrawn                                                 string // time
 	Stranger                                                           string // who may decide
@@ -174,7 +175,7 @@ type rulesBook struct {
 
 // commandBook is what commands answer.
 type commandBook struct {
-	Start                            string // " " and a name, or nothing
+	Hello, HelloNamed, Start         string // HelloNamed: name
 	HelpHead, HelpHeadOwn, HelpAdmin string
 	Unknown, InTelegramOnly          string // name
 	UnknownNear                      string // name, nearest name

@@ -12,10 +12,12 @@ import (
 
 // Start greets.
 func (w Words) Start(language, name string) string {
+	b := &w.in(language).Commands
+	hello := b.Hello
 	if name != "" {
-		name = " " + render.Cut(name, 64)
+		hello = fmt.Sprintf(b.HelloNamed, render.Cut(name, 64))
 	}
-	return fmt.Sprintf(w.in(language).Commands.Start, name)
+	return hello + " " + b.Start
 }
 
 // Help lists the commands a person may use.

@@ -66,6 +66,7 @@ type peopleBook struct {
 	NotAdmitted, Welcome                       string
 	WelcomeSaid, YouDeclined                   string
 	StrangerRefused, AnAdmin                   string
+	NamedAdmins                                count  // names of as many
 	NameUnknown                                string // name
 	NameShared                                 string // name, ids
 	ByNameHere                                 string
@@ -288,7 +289,7 @@ func (b *peopleBook) nameAdmins(admins []string) string {
 	if len(admins) == 0 {
 		return b.AnAdmin
 	}
-	return strings.Join(admins, ", ")
+	return b.NamedAdmins.with(len(admins), strings.Join(admins, ", "))
 }
 
 // NamePinned tells an admin whom a configured @name means from now on.

@@ -10,10 +10,11 @@ import (
 
 // searchBook is what /search says.
 type searchBook struct {
-	Head                string // query, how many
-	Newest              string // query, shown, of
-	Partly              string // query
-	None                string // query
+	Here, HereGroup     string // what is searched in a private chat and in a group
+	Head                count  // how many, query, here
+	Newest              count  // how many, query, here, shown
+	Partly              string // query, here
+	None                string // query, here
 	Bounded             string
 	Me, Somebody        string
 	Help, Long, Nowhere string // Long: at most
@@ -22,6 +23,7 @@ type searchBook struct {
 // Searched is what /search has looked for.
 type Searched struct {
 	Query      string
+	Group      bool // in a group: in the conversations that somebody has there, in a private chat in all
 	Shown, All int
 	Partly     bool // nothing has all of the words
 	Bounded    bool // there is more that was not looked at
@@ -33,16 +35,20 @@ const shownQuery = 80
 // SearchHead stands above what was found.
 func (w Words) SearchHead(language string, s Searched) string {
 	b, query := w.in(language).Search, render.Cut(s.Query, shownQuery)
+	here := b.Here
+	if s.Group {
+		here = b.HereGroup
+	}
 	var lines []string
 	switch {
 	case s.All == 0:
-		lines = append(lines, fmt.Sprintf(b.None, query))
+		lines = append(lines, fmt.Sprintf(b.None, query, here))
 	case s.Partly:
-		lines = append(lines, fmt.Sprintf(b.Partly, query))
+		lines = append(lines, fmt.Sprintf(b.Partly, query, here))
 	case s.Shown < s.All:
-		lines = append(lines, fmt.Sprintf(b.Newest, query, s.Shown, s.All))
+		lines = append(lines, b.Newest.with(s.All, s.All, query, here, s.Shown))
 	default:
-		lines = append(lines, fmt.Sprintf(b.Head, query, s.All))
+		lines = append(lines, b.Head.with(s.All, s.All, query, here))
 	}
 	if s.Bounded {
 		lines = append(lines, b.Bounded)

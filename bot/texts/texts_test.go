@@ -88,7 +88,7 @@ func everything(l string) map[string][]string {
 		"Tools": {w.Tools(l, nil), w.Tools(l, []texts.Tool{{Name: "bash"}, {Name: "jira:create", Offered: "x. y"}})}, "ModelCard": {w.ModelCard(l, "gpt", "", false, true), w.ModelCard(l, "gpt", "", true, false), w.ModelCard(l, "gpt", "Ann", true, true)},
 		"ModelFixed": {w.ModelFixed(l, "gpt")}, "ModelAdmins": {w.ModelAdmins(l)}, "ModelUnknown": {w.ModelUnknown(l, "", []string{"a", "b"}), w.ModelUnknown(l, "a", []string{"a"})}, "ModelGone": {w.ModelGone(l)}, "OnlyOne": {w.OnlyOne(l)}, "Business": {w.Business(l, "connected"), w.Business(l, "mute"), w.Business(l, "disconnected")},
 		"CardHead": {w.CardHead(l, card), w.CardHead(l, full)}, "CardFoot": {w.CardFoot(l, full)}, "CardHint": {w.CardHint(l, card), w.CardHint(l, full)}, "Buttons": {once, session, deny},
-		"Decided":      {decided(bot.Approved, bot.Once), decided(bot.Approved, bot.Session), decided(bot.Approved, bot.Always), decided(bot.Approved, bot.StoredRule(1, at)), decided(bot.Approved, bot.StoredRule(10, at)), decided(bot.Approved, bot.StoredRule(0, at)), decided(bot.Approved, bot.Cleared), decided(bot.Denied, ""), decided(bot.Expired, ""), decided(bot.Withdrawn, "")},
+		"Decided":      {decided(bot.Approved, bot.Once), decided(bot.Approved, bot.Session), decided(bot.Approved, bot.Always), decided(bot.Approved, bot.StoredRule(1, at)), decided(bot.Approved, bot.StoredRule(10, at)), decided(bot.Approved, bot.StoredRule(10, time.Time{})), decided(bot.Approved, bot.StoredRule(0, at)), decided(bot.Approved, bot.Cleared), decided(bot.Denied, ""), decided(bot.Expired, ""), decided(bot.Withdrawn, "")},
 		"AlwaysButton": {w.AlwaysButton(l)}, "ClearButton": {w.ClearButton(l)}, "AdminsClear": {w.AdminsClear(l)}, "StoreHead": {w.StoreHead(l)}, "StoreFoot": {w.StoreFoot(l)}, "AdminsStore": {w.AdminsStore(l)}, "StoreButtons": {store, back}, "FewButton": {w.FewButton(l, 10)},
 		"PolicyStatus": {w.PolicyStatus(l, &texts.Rules{Status: policy.Status{Level: policy.Supervised}}), w.PolicyStatus(l, &texts.Rules{Status: policy.Status{Level: policy.Full, Default: policy.Ask, Evaluation: policy.FirstMatch, Enabled: true, Authorization: true, File: "f"}, Judged: true, Sandbox: reason.Plain("x")})}, "PolicyDecision": {w.PolicyDecision(l, "ask", &texts.Refusal{Rule: "r", Reason: reason.Plain("why")}), w.PolicyDecision(l, "deny", &texts.Refusal{Rule: "r"})}, "PolicyHelp": {w.PolicyHelp(l)},
 		"NotYours": {w.NotYours(l, "Ann"), w.NotYours(l, "")}, "NotYourself": {w.NotYourself(l)}, "WhyOffer": {w.WhyOffer(l, at)}, "WhyNoted": {w.WhyNoted(l, true), w.WhyNoted(l, false)}, "WhyLate": {w.WhyLate(l)}, "VoteOthers": {w.VoteOthers(l)},
@@ -163,7 +163,7 @@ func everything(l string) map[string][]string {
 	m["Summed"], m["LeftOut"], m["Retold"] = []string{w.Summed(l)}, []string{w.LeftOut(l)}, []string{w.Retold(l)}
 	maps.Copy(m, memories(l))
 	m["SearchHead"] = []string{
-		w.SearchHead(l, texts.Searched{Query: "x"}), w.SearchHead(l, texts.Searched{Query: "x", Shown: 1, All: 1, Bounded: true}),
+		w.SearchHead(l, texts.Searched{Query: "x", Group: true}), w.SearchHead(l, texts.Searched{Query: "x", Shown: 1, All: 1, Bounded: true}),
 		w.SearchHead(l, texts.Searched{Query: "x", Shown: 8, All: 9}), w.SearchHead(l, texts.Searched{Query: "x", Shown: 1, All: 1, Partly: true}),
 	}
 	m["SearchWho"] = []string{w.SearchWho(l, at, "", true), w.SearchWho(l, at, "Zeph", true), w.SearchWho(l, at, "", false)}

@@ -370,7 +370,7 @@ func english() map[Code]string {
 		OptionUnnamed:    "%s {}, and the rule does not name it.",
 		VariableUnnamed: "%s is set, which may decide what programs do, and the rule does not name it " +
 			"with this value.",
-		RedirectionWrites: "The redirection in %s writes to %s.",
+		RedirectionWrites: "%s writes its output to %s.",
 		ConfirmPattern:    "The operator wants a person to approve commands with %s.",
 		StartupFile:       "%s is obeyed by {}: its content decides what later commands do.",
 		CallsUsedUp:       "The tool calls of this conversation are used up.",

@@ -44,6 +44,7 @@ type File struct {
 
 // Call is a call that may have done what cannot be put back.
 type Call struct {
+	ID      string // tools.Call.ID
 	Tool    string
 	Beyond  []tools.Beyond
 	Problem string // Many, Slow, Interrupted, Failed or ""
@@ -252,7 +253,7 @@ func (f *turnFile) report(list []*net) Report {
 	for _, c := range f.Calls {
 		r.Known = append(r.Known, c.Call)
 		if len(c.Beyond) > 0 || c.Problem != "" {
-			r.Calls = append(r.Calls, Call{Tool: c.Tool, Beyond: c.Beyond, Problem: c.Problem})
+			r.Calls = append(r.Calls, Call{ID: c.Call, Tool: c.Tool, Beyond: c.Beyond, Problem: c.Problem})
 		}
 	}
 	for i, n := range list {
