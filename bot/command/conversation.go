@@ -30,14 +30,6 @@ type Background interface {
 	End(session bot.SessionKey)
 }
 
-// Speech are the answers of a session that are being spoken.
-type Speech interface {
-	// Stopping returns how many there are, and the facts that end them in whichever process.
-	Stopping(ctx context.Context, session bot.SessionKey) (n int, ends []bot.Fact, err error)
-	// Stopped ends those of this process, once the facts are stored.
-	Stopped(session bot.SessionKey)
-}
-
 // Overheard is what people say to each other in groups (bot/talk).
 type Overheard interface {
 	// Began returns the facts that go with a conversation that begins anew, or was cleared.
@@ -48,8 +40,8 @@ type Overheard interface {
 // again. Safe for concurrent use.
 type Conversation struct {
 	Store  Store
-	Behind Background // nil = nothing runs in the background
-	Speech Speech     // nil = nothing is spoken
+	Behind Background  // nil = nothing runs in the background
+	Speech turn.Speech // nil = nothing is spoken
 	// Overheard is what conversations of groups read besides; nil = nothing.
 	Overheard Overheard
 	Words     texts.Words
@@ -121,19 +113,19 @@ func (c *Conversation) answerStop(ctx context.Context, call *turn.Call) (turn.Ef
 		}
 		stopped.Commands, e.Change.Facts = here+len(elsewhere), elsewhere
 	}
+	var speech turn.Effect
 	if c.Speech != nil {
-		n, ends, err := c.Speech.Stopping(ctx, call.Session)
-		if err != nil {
+		if stopped.Speech, speech, err = c.Speech.Stopping(ctx, call.Session, ""); err != nil {
 			return turn.Effect{}, err
 		}
-		stopped.Speech, e.Change.Facts = n, append(e.Change.Facts, ends...)
+		e.Change.Facts, e.Change.Rows = append(e.Change.Facts, speech.Change.Facts...), speech.Change.Rows
 	}
-	e.Then = func(context.Context, *bot.Applied) (turn.Effect, error) {
+	e.Then = func(ctx context.Context, applied *bot.Applied) (turn.Effect, error) {
 		if c.Behind != nil {
 			c.Behind.End(call.Session)
 		}
-		if c.Speech != nil {
-			c.Speech.Stopped(call.Session)
+		if speech.Then != nil {
+			return speech.Then(ctx, applied)
 		}
 		return turn.Effect{}, nil
 	}

@@ -186,6 +186,7 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 		}
 		return false
 	}
+	d.stopSpeech(ctx, lane.Session, t)
 	b := d.beginning(&lane, t, news, admission)
 	tail, known := d.kept.tail(&lane)
 	if f != nil {

@@ -57,8 +57,9 @@ type Receiving struct {
 	// Resumed is told of each message that begins a turn, with what was said before it in the conversation, as far as
 	// the turn reads it, but of no task that is due; may be nil. It must not block.
 	Resumed  func(msg *bot.Message, session bot.SessionKey, before []journal.Entry)
-	Personal Personal // what people have chosen for themselves; nil = nothing
-	Talk     Talk     // nil = nothing is kept of what people say to each other
+	Personal Personal    // what people have chosen for themselves; nil = nothing
+	Talk     Talk        // nil = nothing is kept of what people say to each other
+	Speech   turn.Speech // nil = nothing is spoken
 	// Runs follows the turns of messages that nobody has sent, by the source of their arrivals.
 	Runs map[bot.Source]Runs
 }

@@ -178,9 +178,28 @@ func (d *Dispatcher) interrupted(ctx context.Context, lane *bot.Lane, waiting []
 
 // overtakes reports whether a message ends the turn of its person that was running when it arrived.
 func (d *Dispatcher) overtakes(lane *bot.Lane, a *bot.Arrival, msg *bot.Message) bool {
-	return d.busy(msg.Caller) == Interrupt && !a.Source.Unsent() &&
-		lane.State != bot.Parked && msg.Kind == bot.Text && msg.Command == "" &&
-		!msg.FromBot && msg.Place.Ordinary() && msg.Caller == lane.Caller && a.At.After(lane.Since)
+	return d.interrupts(a, msg) && lane.State != bot.Parked && msg.Caller == lane.Caller && a.At.After(lane.Since)
+}
+
+// interrupts reports whether a message ends what is done for its sender.
+func (d *Dispatcher) interrupts(a *bot.Arrival, msg *bot.Message) bool {
+	return d.busy(msg.Caller) == Interrupt && !a.Source.Unsent() && msg.Kind == bot.Text && msg.Command == "" &&
+		!msg.FromBot && msg.Place.Ordinary()
+}
+
+// stopSpeech ends what is being spoken to the sender of a message that interrupts it, before its turn begins.
+func (d *Dispatcher) stopSpeech(ctx context.Context, session bot.SessionKey, t *task) {
+	if d.parts.Speech == nil || !d.interrupts(t.arrival, t.msg) {
+		return
+	}
+	n, _, err := d.parts.Speech.Stopping(ctx, session, t.msg.Caller)
+	if n > 0 {
+		err = d.ApplyEffect(ctx, func() (turn.Effect, error) {
+			_, e, err := d.parts.Speech.Stopping(ctx, session, t.msg.Caller)
+			return e, err
+		})
+	}
+	d.report(ctx, err, "stop what is being spoken")
 }
 
 // resumed is the update of a lane whose turn goes on. What arrived while the turn waited for a person does not overtake

@@ -64,16 +64,15 @@ type Runner struct {
 	mu      sync.Mutex
 	ctx     context.Context //nolint:containedctx // bounds the goroutines of the Runner; nil = Run does not run
 	working sync.WaitGroup
-	begun   map[string]started // by key
+	begun   map[string]started // by key: what this process works on
 	slots   chan struct{}
 	running chan struct{} // closed once Run runs
 	runs    sync.Once
 }
 
-// started is what this process works on.
 type started struct {
-	session bot.SessionKey // "" = nobody can stop it
-	cancel  context.CancelFunc
+	stored bool // it is a job, which is stopped by deleting it
+	cancel context.CancelFunc
 }
 
 // NewRunner returns what works on the jobs of a bucket. work does a job and returns what is sent; if its context has
@@ -158,7 +157,7 @@ func (r *Runner) takeUp(ctx context.Context, of func(owner string) bool) error {
 		}
 	}
 	for _, s := range gone {
-		if s.session != "" {
+		if s.stored {
 			s.cancel()
 		}
 	}
@@ -184,25 +183,25 @@ func (r *Runner) jobs(ctx context.Context) ([]Job, error) {
 	return list, nil
 }
 
-// Stopping returns the facts that end the jobs of a session, in whichever process, and how many these are. Stopped
-// follows once they are stored.
-func (r *Runner) Stopping(ctx context.Context, session bot.SessionKey) (int, []bot.Fact, error) {
+// Stopping returns the facts that end the jobs of a session that somebody has asked for, "" = anybody, in whichever
+// process. Stopped follows once they are stored. They are refused with ErrConflict if a job has gone on meanwhile.
+func (r *Runner) Stopping(ctx context.Context, session bot.SessionKey, caller string) ([]bot.Fact, error) {
 	list, err := r.jobs(ctx)
 	var ends []bot.Fact
 	for _, j := range list {
-		if j.Session == session {
-			ends = append(ends, bot.Fact{Bucket: r.bucket, Key: j.Key})
+		if j.Session == session && (caller == "" || j.Message.Caller == caller) {
+			ends = append(ends, bot.Fact{Bucket: r.bucket, Key: j.Key, Was: &j.stored})
 		}
 	}
-	return len(ends), ends, err
+	return ends, err
 }
 
-// Stopped ends the jobs of a session that this process works on.
-func (r *Runner) Stopped(session bot.SessionKey) {
+// Stopped ends those of these jobs that this process works on.
+func (r *Runner) Stopped(ends []bot.Fact) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, s := range r.begun {
-		if s.session == session {
+	for _, end := range ends {
+		if s, works := r.begun[end.Key]; works && end.Bucket == r.bucket {
 			s.cancel()
 		}
 	}
@@ -214,7 +213,7 @@ func (r *Runner) start(j Job) {
 	if chat := j.Session.Chat(); chat != "" && chat != j.Message.Place.Chat {
 		j.Message.Place.Chat, j.Message.Message = chat, ""
 	}
-	r.Go(j.Key, j.Session, func(ctx context.Context) {
+	r.begin(j.Key, true, func(ctx context.Context) {
 		if r.claim(ctx, &j) {
 			if rows := r.work(ctx, &j); ctx.Err() == nil {
 				r.end(ctx, &j, rows)
@@ -223,15 +222,17 @@ func (r *Runner) start(j Job) {
 	})
 }
 
-// Go works in the background on what is not worth a job, once at a time for a key. A session can stop it.
-func (r *Runner) Go(key string, session bot.SessionKey, work func(ctx context.Context)) {
+// Go works in the background on what is not worth a job, once at a time for a key.
+func (r *Runner) Go(key string, work func(ctx context.Context)) { r.begin(key, false, work) }
+
+func (r *Runner) begin(key string, stored bool, work func(ctx context.Context)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, works := r.begun[key]; works || r.ctx == nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(r.ctx)
-	r.begun[key] = started{session, cancel}
+	r.begun[key] = started{stored, cancel}
 	r.working.Go(func() {
 		defer func() {
 			cancel()

@@ -242,7 +242,7 @@ func (d *Handler) Opened(ctx context.Context, msg *bot.Message, session bot.Sess
 func (d *Handler) giveReminder(key string, msg *bot.Message, session bot.SessionKey, before []journal.Entry) {
 	own, talk := *msg, selectTalk(before, d.opts.Messages)
 	talk.Caller, talk.Session = msg.Caller, session
-	d.jobs.Go(key, "", func(ctx context.Context) {
+	d.jobs.Go(key, func(ctx context.Context) {
 		text, err := d.writeRecap(d.payingContext(ctx, &own, key), talk, own.Language)
 		if err != nil {
 			d.deps.Log.Warn().Err(err).Str("session", string(session)).Msg("no recap")

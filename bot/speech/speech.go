@@ -35,12 +35,15 @@ const (
 	commandName = "speak"
 
 	room      = 512 << 10 // bytes of a conversation in which an answer is looked for
+	newest    = 20        // messages among which recordings are looked for that are not sent yet
 	excerpt   = 200       // by how many bytes of its beginning an answer is recognised
 	speakTime = 2 * time.Minute
 )
 
-// Journals are the conversations in which answers are found.
-type Journals interface {
+// Conversations are those in which answers are found.
+type Conversations interface {
+	// Rows returns the newest messages to a session (bot.Inspector).
+	Rows(ctx context.Context, session bot.SessionKey, limit int) ([]bot.Row, error)
 	Tail(ctx context.Context, session bot.SessionKey, room int) (journal.Tail, error)
 }
 
@@ -57,9 +60,9 @@ type Retry interface {
 // Deps are the dependencies of a Handler. All are required.
 type Deps struct {
 	job.Deps
-	Journals Journals
-	Blobs    blob.Store // keeps recordings until they are sent
-	Voice    Voice
+	Conversations Conversations
+	Blobs         blob.Store // keeps recordings until they are sent
+	Voice         Voice
 	// VoiceOf returns the voice of a conversation; "" = the configured one. nil = that is everybody's.
 	VoiceOf func(session bot.SessionKey) string
 	Retry   Retry
@@ -101,8 +104,30 @@ func (h *Handler) Feature() feature.Feature {
 	}
 }
 
-// Jobs returns the answers that are being spoken.
-func (h *Handler) Jobs() *job.Runner { return h.jobs }
+// Stopping implements turn.Speech. In a group, a recording that waits to be sent is stopped for anybody only: it does
+// not say who has asked.
+func (h *Handler) Stopping(
+	ctx context.Context, session bot.SessionKey, caller string,
+) (n int, ends turn.Effect, err error) {
+	jobs, err := h.jobs.Stopping(ctx, session, caller)
+	if err != nil {
+		return 0, turn.Effect{}, err //nolint:wrapcheck // the runner says what failed
+	}
+	rows, err := h.deps.Conversations.Rows(ctx, session, newest)
+	for i := range rows {
+		if r := &rows[i]; r.State == bot.Pending && r.Content.File != nil && strings.HasPrefix(r.Key, bucket+"/") &&
+			(caller == "" || !r.Place.Group) {
+			update := bot.RowUpdate{ID: r.ID, From: []bot.RowState{bot.Pending}, To: bot.Dead}
+			ends.Change.Rows = append(ends.Change.Rows, update)
+		}
+	}
+	ends.Change.Facts = jobs
+	ends.Then = func(context.Context, *bot.Applied) (turn.Effect, error) {
+		h.jobs.Stopped(jobs)
+		return turn.Effect{}, nil
+	}
+	return len(jobs) + len(ends.Change.Rows), ends, err //nolint:wrapcheck // the store says what failed
+}
 
 // newJob returns the job of speaking a text. whole is false if something of it was left out, which is said.
 func (h *Handler) newJob(key string, session bot.SessionKey, msg *bot.Message, text string, whole bool) job.Job {
@@ -153,7 +178,7 @@ func isSpoken(msg *bot.Message) bool {
 
 // speakAgain answers /speak: it speaks the answer that it replies to, or the newest one.
 func (h *Handler) speakAgain(ctx context.Context, call *turn.Call) (turn.Effect, error) {
-	tail, err := h.deps.Journals.Tail(ctx, call.Session, room)
+	tail, err := h.deps.Conversations.Tail(ctx, call.Session, room)
 	if err != nil {
 		return turn.Effect{}, fmt.Errorf("read a conversation: %w", err)
 	}

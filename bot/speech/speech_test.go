@@ -92,7 +92,7 @@ func setup(t *testing.T, store *bottest.Store, owner string) *world {
 			Current: func(s bot.SessionKey) bot.SessionKey { return s }, Owner: owner,
 			Lives: func(owner string) bool { return !w.dead[owner] }, Now: time.Now, Log: zerolog.Nop(),
 		},
-		Journals: store, Blobs: &blobtest.Store{}, Voice: w.voice, Retry: once{},
+		Conversations: store, Blobs: &blobtest.Store{}, Voice: w.voice, Retry: once{},
 		Open:    func(*bot.Message, string) turn.Budget { return budget{} },
 		VoiceOf: func(s bot.SessionKey) string { return "voice of " + s.ChatKey() },
 		Wanted:  func(bot.Place, string) string { return w.wanted }, Words: texts.Words{},
@@ -182,17 +182,21 @@ func TestStopped(t *testing.T) {
 		here.run(t)
 		there.run(t)
 		here.answer(t, "Hello.")
-		n, ends, err := there.Jobs().Stopping(t.Context(), session)
+		n, ends, err := there.Stopping(t.Context(), session, "")
 		if n != 1 || err != nil {
 			t.Fatalf("%d, %v", n, err)
 		}
-		if other, _, err := there.Jobs().Stopping(t.Context(), "telegram/1/bot/7/0/0"); other != 0 || err != nil {
-			t.Errorf("of another session: %d, %v", other, err)
+		for session, caller := range map[bot.SessionKey]string{"telegram/1/bot/7/0/0": "", session: "telegram:7"} {
+			if other, _, err := there.Stopping(t.Context(), session, caller); other != 0 || err != nil {
+				t.Errorf("%s of %s: %d, %v", session, caller, other, err)
+			}
 		}
-		if _, err := store.Apply(t.Context(), &bot.Change{Facts: ends}); err != nil {
+		if _, err := store.Apply(t.Context(), &ends.Change); err != nil {
 			t.Fatal(err)
 		}
-		there.Jobs().Stopped(session)
+		if _, err := ends.Then(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
 		if err := here.Follow(t.Context()); err != nil { // as each second
 			t.Fatal(err)
 		}
@@ -215,17 +219,46 @@ func TestStoppedTooLate(t *testing.T) {
 		w.voice.release = make(chan struct{})
 		w.run(t)
 		w.answer(t, "Hello.")
-		_, ends, err := w.Jobs().Stopping(t.Context(), session)
+		_, ends, err := w.Stopping(t.Context(), session, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.store.Apply(t.Context(), &bot.Change{Facts: ends}); err != nil {
+		if _, err := w.store.Apply(t.Context(), &ends.Change); err != nil {
 			t.Fatal(err)
 		}
 		close(w.voice.release)
 		synctest.Wait()
 		if rows := w.rows(t); len(rows) != 0 {
 			t.Errorf("sent: %+v", rows)
+		}
+		w.end()
+	})
+}
+
+// TestStoppedUnsent: a recording that waits to be sent is given up, in a group only by who stops everybody's.
+func TestStoppedUnsent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := setup(t, bottest.New(), "a")
+		w.run(t)
+		w.answer(t, "Hello.")
+		n, ends, err := w.Stopping(t.Context(), session, "telegram:42")
+		if err == nil {
+			_, err = w.store.Apply(t.Context(), &ends.Change)
+		}
+		rows := w.rows(t)
+		if err != nil || n != 1 || len(rows) != 1 || rows[0].State != bot.Dead {
+			t.Errorf("%d, %+v, %v", n, rows, err)
+		}
+		row := rows[0]
+		row.Key, row.Place.Group, row.State = row.Key+"/group", true, bot.Pending
+		if _, err := w.store.Apply(t.Context(), &bot.Change{Send: []bot.Row{row}}); err != nil {
+			t.Fatal(err)
+		}
+		for caller, want := range map[string]int{"telegram:42": 0, "": 1} {
+			if n, _, err := w.Stopping(t.Context(), session, caller); n != want || err != nil {
+				t.Errorf("by %q: %d, %v", caller, n, err)
+			}
 		}
 		w.end()
 	})

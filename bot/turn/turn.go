@@ -265,6 +265,13 @@ type Beside struct {
 	Then  func()     // called once that is stored; must not block; nil = nothing follows
 }
 
+// Speech are the answers that are being spoken (bot/speech).
+type Speech interface {
+	// Stopping returns how many answers of a session, to one person or ("") to anybody, are being spoken or wait to be
+	// sent, and what ends them in whichever process. Its Change is refused with ErrConflict if they have gone on.
+	Stopping(ctx context.Context, session bot.SessionKey, caller string) (n int, ends Effect, err error)
+}
+
 // Progress shows a running turn to the person who waits for it.
 type Progress interface {
 	agent.Sink

@@ -71,6 +71,7 @@ type Server struct {
 	planned   []string // kinds of failures to answer next
 	raw       []Raw
 	ids       int
+	held      chan struct{} // closed when requests are answered again; nil = they are
 }
 
 // Exchange is a request with what came of it.
@@ -178,6 +179,20 @@ func (s *Server) Fail(kinds ...string) error {
 	return nil
 }
 
+// Hold lets requests wait for their answers until release is called. They are in Exchanges without a status.
+func (s *Server) Hold() (release func()) {
+	held := make(chan struct{})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = held
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.held = nil
+		close(held)
+	}
+}
+
 // Say gives the next requests answers as they are, one each.
 func (s *Server) Say(answers ...Raw) {
 	s.mu.Lock()
@@ -261,7 +276,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	x.number = len(s.exchanges)
 	s.exchanges = append(s.exchanges, x.seen)
+	held := s.held
 	s.mu.Unlock()
+	if held != nil {
+		select {
+		case <-held:
+		case <-r.Context().Done():
+			return
+		}
+	}
 	x.serve(r)
 }
 

@@ -21,7 +21,7 @@ import (
 func (s *service) listFeatures(store bot.Store, questions servers.Questions, stops halt.Button) feature.List {
 	c, ch, words := s.core, s.ch, s.core.words()
 	conversation := &command.Conversation{
-		Store: store, Behind: background{c}, Speech: s.stoppedSpeech(), Overheard: s.talk, Words: words, Now: c.now,
+		Store: store, Behind: background{c}, Speech: s.spoken(), Overheard: s.talk, Words: words, Now: c.now,
 	}
 	status := &command.Status{
 		Store:  store,

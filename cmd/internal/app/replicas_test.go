@@ -66,6 +66,14 @@ var apart = map[string]struct{ line, reason string }{
 		"down",
 		"all messages wait until the service starts; of two processes, the other one answers them before",
 	},
+	"speech": {
+		"ben: read this aloud",
+		"the message follows at once; a process in which answers were not switched to be spoken speaks them a second later",
+	},
+	"speech_stopped": {
+		"ann: what is in the box",
+		"the message follows at once; a process in which answers were not switched to be spoken speaks them a second later",
+	},
 	"timezone": {
 		"ann: /timezone asia/kathmandu",
 		"the next message follows at once; in a process that did not set a zone, the times of messages are in it a second later",

@@ -259,6 +259,7 @@ func newService(c *Core, ch channel) (*service, error) {
 			Runs:        s.runs(),
 			Personal:    c.own,
 			Talk:        s.heard(),
+			Speech:      s.spoken(),
 		},
 		Observers: dispatch.Observers{Observe: s.observe, Trace: c.turnTrace()},
 		News:      c.news.Read,

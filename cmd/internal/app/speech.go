@@ -3,7 +3,6 @@ package app
 import (
 	"github.com/zephbot/zephbot/agent/llm/route"
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/job"
 	"github.com/zephbot/zephbot/bot/speech"
@@ -27,7 +26,7 @@ func (s *service) newSpeech() (*speech.Handler, error) {
 		return nil, err
 	}
 	return speech.New(speech.Deps{
-		Deps: jobs, Journals: c.stores.Bot, Blobs: c.stores.Blobs, Voice: voice, Retry: retry,
+		Deps: jobs, Conversations: c.stores.Bot, Blobs: c.stores.Blobs, Voice: voice, Retry: retry,
 		VoiceOf: func(session bot.SessionKey) string {
 			persona, _ := c.personas.Of(session)
 			return persona.Voice
@@ -55,10 +54,10 @@ func (s *service) speaks() feature.Feature {
 	return s.speech.Feature()
 }
 
-// stoppedSpeech is what /stop ends of them; nil = nothing speaks.
-func (s *service) stoppedSpeech() command.Speech {
+// spoken is what can be stopped of them; nil = nothing speaks.
+func (s *service) spoken() turn.Speech {
 	if s.speech == nil {
 		return nil
 	}
-	return s.speech.Jobs()
+	return s.speech
 }

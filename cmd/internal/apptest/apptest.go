@@ -50,7 +50,8 @@
 //	silent@ann                  … and the bot has said nothing new there
 //	release NAME                lets the model's "wait NAME" go on
 //	spoken /regexp/             the newest text that was given to the server that speaks; "spoken 2": so many were
-//	drawn /regexp/              … of the server that draws; "media fails content" the next request there fails so (vendortest.Server.Fail)
+//	drawn /regexp/              … of the server that draws; "media fails content" the next request there fails so (vendortest.Server.Fail);
+//	                            "media waits" all of them wait until "media answers"
 //	model asked 3               the model was asked so often in all
 //	model saw /regexp/          a request of the model contains this; "model not saw" none does, so far
 //	model offered bash          the newest request offers this tool; "model not offered bash" it does not
@@ -340,6 +341,7 @@ type scene struct {
 	vendor      *Vendor            // the model is behind this vendor's server; nil = there is no server
 	server      *vendortest.Server // that server
 	media       *vendortest.Server // hears, speaks and draws; nil = nothing does
+	answerMedia func()             // lets it go on; nil = it does not wait
 	mediaConfig string             // of its provider
 
 	hooks hookCalls

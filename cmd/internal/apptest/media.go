@@ -2,6 +2,7 @@ package apptest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -28,6 +29,23 @@ func (s *scene) openMedia() {
 		"\n[[llm.providers]]\nname = \"main\"\nbase_url = %q\nmodel = \"none\"\napi_key = %q\n%s\n",
 		server.URL(), server.Key(), keys,
 	)
+}
+
+// turnMedia lets the next requests to the server fail, or all of them wait until they are answered again.
+func (s *scene) turnMedia(words []string) error {
+	switch {
+	case s.media == nil:
+		return fmt.Errorf("this scenario has no part %q", mediaPart)
+	case words[0] == "fails":
+		return s.media.Fail(words[1:]...)
+	case words[0] == "waits":
+		s.answerMedia = s.media.Hold()
+	case words[0] == "answers" && s.answerMedia != nil:
+		s.answerMedia()
+	default:
+		return errors.New("media fails KIND, media waits, media answers")
+	}
+	return nil
 }
 
 // produced waits until a server has made something of a text that matches: a recording or a picture.

@@ -45,7 +45,7 @@ func (s *scene) command(words []string, rest string) error {
 	case "drawn":
 		return s.produced("prompt", rest)
 	case "media":
-		return s.media.Fail(words[2:]...)
+		return s.turnMedia(words[1:])
 	case "previews":
 		return s.previews(rest)
 	case "release":
