@@ -1,6 +1,7 @@
 package approval_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -300,7 +301,7 @@ func TestReasonDoesNotRepeat(t *testing.T) {
 		{"rm 'a b'", reason.New(reason.RuleAsks, rm), "A rule wants a person to approve `rm`."},
 		{"git show 'x:y'", reason.New(reason.ShowsRepository, git), "`git` shows what the repository keeps, also of files that may not be read."},
 		{"make", reason.New(reason.Tried).With(reason.New(reason.WantedWrite, "`Makefile`")), "It was tried where it can change nothing, and wanted to write `Makefile`."},
-		{"xargs rm", reason.New(reason.RunsUncertain, "`xargs rm`").With(reason.New(reason.WordsUnknown)), "It is not certain what this runs: its words are not known before it runs."},
+		{"xargs rm", reason.New(reason.RunsUncertain, "`xargs rm`").With(reason.New(reason.WordsUnknown)), "It is not certain what this command runs: its words are not known before it runs."},
 		{"rm a", reason.Reason{}, "No rule allows `rm a`."},
 	} {
 		w := setup(t)
@@ -310,5 +311,34 @@ func TestReasonDoesNotRepeat(t *testing.T) {
 		if !strings.Contains(content.Text, "Why I ask: "+strings.ReplaceAll(c.want, "`", "")) { // in the card, what is quoted is code
 			t.Errorf("%s, %s: want %q in\n%s", c.show, c.why, c.want, content.Text)
 		}
+	}
+}
+
+// TestReasonWithoutCommand: a reason whose command is left out, because it is above, has a sentence that was written for
+// that, rather than a gap with "this".
+func TestReasonWithoutCommand(t *testing.T) {
+	t.Parallel()
+	english, left := reason.English(), 0
+	for code, sentence := range english {
+		args := slices.Repeat([]string{"`make x`"}, strings.Count(sentence, "%s"))
+		if strings.HasSuffix(string(code), "_this") || len(args) == 0 {
+			continue
+		}
+		w := setup(t)
+		q := question("c1")
+		q.Command, q.Show, q.Reason = true, "make x", reason.New(code, args...)
+		content, _ := w.cardOf(q)
+		_, why, _ := strings.Cut(content.Text, "Why I ask: ")
+		why, _, _ = strings.Cut(why, "\n")
+		if strings.Count(why, "make x") == len(args) {
+			continue
+		}
+		left++
+		if english[code+"_this"] == "" {
+			t.Errorf("%s: %q", code, why)
+		}
+	}
+	if left < 10 {
+		t.Errorf("the command was left out of %d reasons", left)
 	}
 }

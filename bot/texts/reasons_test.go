@@ -26,7 +26,7 @@ func TestReason(t *testing.T) {
 		{"de", reason.New(reason.NoRule, "`touch it`"), "Keine Regel erlaubt `touch it`."},
 		{"de", reason.New(reason.NoRule, "`100 %s {of}`"), "Keine Regel erlaubt `100 %s {of}`."},
 		{"de", reason.New(reason.NoRule, "`x`").Quoting(""), "Keine Regel erlaubt das."},
-		{"de", reason.New(reason.RunsUncertain, "`x`").With(clause).Quoting(""), "Es ist nicht sicher, was das hier ausführt: eine Funktion geht an andere Shells."},
+		{"de", reason.New(reason.RunsUncertain, "`x`").With(clause).Quoting(""), "Es ist nicht sicher, was dieser Befehl ausführt: eine Funktion geht an andere Shells."},
 		{"de", reason.New(reason.NoRuleOn, "`a`").With(reason.Verb("write")), "Keine Regel erlaubt das Schreiben auf `a`."},
 		{"de", reason.New(reason.NoRuleOn, "`a`").With(reason.Verb("x%s:y")), "Keine Regel erlaubt x%s:y auf `a`."},
 		{"de", reason.New(reason.FilesUncertain, "`cat $x`"), "Es ist nicht sicher, welche Dateien `cat $x` liest."},
@@ -34,7 +34,6 @@ func TestReason(t *testing.T) {
 		{"de", reason.New(reason.Tried).With(reason.New(reason.WantedWrite, "`a`")), "Er wurde dort versucht, wo er nichts ändern kann, und wollte `a` schreiben."},
 		{"es", reason.New(reason.RuleDeniesUse, "`/a b`").With(reason.Verb("write")), "Una regla prohíbe escribir: `/a b`."},
 		{"ru", reason.New(reason.RedirectionWrites, "`a > b`", "`b`"), "`a > b` записывает свой вывод в `b`."},
-		{"de", reason.New(reason.RedirectionWrites, "`a > b`", "`b`").Quoting(""), "Das hier schreibt seine Ausgabe nach `b`."},
 		{"en", reason.New(reason.RuleDenies, "`rm`"), "A rule denies `rm`."},
 		{"de", reason.Reason{}, ""},
 		{"de", reason.New("of_tomorrow"), ""},
@@ -47,6 +46,50 @@ func TestReason(t *testing.T) {
 	if got := w.Said("de", reason.Notes(reason.New(reason.OfServer, "x"), reason.Trust("untrusted"), reason.New(reason.ServerSaysDoubtful).With(reason.New(reason.HintReads), reason.New(reason.HintOpen)))); got !=
 		"Server x · nicht vertrauenswürdig · Der Server sagt: er liest nur, er erreicht andere Systeme. Er ist nicht vertrauenswürdig." {
 		t.Error(got)
+	}
+}
+
+// TestReasonLeftOut: a sentence without the command that it is about is whole, and says nothing twice.
+func TestReasonLeftOut(t *testing.T) {
+	t.Parallel()
+	write := reason.Verb("write")
+	for _, tt := range []struct {
+		why            reason.Reason
+		de, es, ru, en string
+	}{
+		{
+			reason.New(reason.RedirectionWrites, "`echo Kuchen > kuchen.txt`", "`kuchen.txt`"), "Dieser Befehl schreibt seine Ausgabe nach `kuchen.txt`.",
+			"Este comando escribe su salida en `kuchen.txt`.", "Эта команда записывает свой вывод в `kuchen.txt`.", "This command writes its output to `kuchen.txt`.",
+		},
+		{
+			reason.New(reason.NoRuleOn, "x").With(write), "Keine Regel erlaubt hier das Schreiben.",
+			"Ninguna regla permite aquí escribir.", "Ни одно правило не разрешает здесь записывать.", "No rule allows write here.",
+		},
+		{reason.New(reason.RuleDenies, "x"), "Eine Regel verbietet das.", "Una regla prohíbe esto.", "Правило запрещает это.", "A rule denies this."},
+		{reason.New(reason.NoRule, "x"), "Keine Regel erlaubt das.", "Ninguna regla permite esto.", "Ни одно правило этого не разрешает.", "No rule allows this."},
+		{
+			reason.New(reason.GrantedAlways, "x"), "Eine Regel, die ein Admin gespeichert hat, erlaubt das.",
+			"Una regla que guardó un administrador permite esto.", "Правило, сохранённое администратором, разрешает это.", "A rule that an admin stored allows this.",
+		},
+	} {
+		for language, want := range map[string]string{"de": tt.de, "es": tt.es, "ru": tt.ru, "en": tt.en} {
+			if got := w.Reason(language, tt.why.Quoting("")); got != want {
+				t.Errorf("%s, %s: %q, want %q", language, tt.why.Code, got, want)
+			}
+		}
+	}
+	for code := range reason.English() {
+		base, whole := strings.CutSuffix(string(code), "_this")
+		if !whole {
+			continue
+		}
+		for _, l := range w.Languages() {
+			args := strings.Count(reason.English()[code], "%s")
+			left := reason.New(reason.Code(base), slices.Repeat([]string{"x"}, args+1)...).Quoting("")
+			if got, want := w.Reason(l, left), w.Reason(l, reason.New(code, slices.Repeat([]string{"x"}, args)...)); got != want || got == "" {
+				t.Errorf("%s, %s: %q, want %q", l, base, got, want)
+			}
+		}
 	}
 }
 
@@ -91,7 +134,7 @@ func TestReasonsHaveSentences(t *testing.T) {
 				t.Errorf("%s: %s says %q", code, l, got)
 			}
 		}
-		if name := strings.ReplaceAll(string(code), "_", ""); !used[name] && !strings.HasPrefix(string(code), "verb_") && !strings.HasPrefix(string(code), "trust_") {
+		if name := strings.ReplaceAll(string(code), "_", ""); !used[name] && !strings.HasPrefix(string(code), "verb_") && !strings.HasPrefix(string(code), "trust_") && !strings.HasSuffix(string(code), "_this") {
 			t.Errorf("nothing gives the reason %s", code)
 		}
 	}

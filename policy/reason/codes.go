@@ -5,123 +5,132 @@ type Code string
 
 // Codes, each with its English sentence in english.
 const (
-	SourceBlocked      Code = "source_blocked"
-	SourceQuarantined  Code = "source_quarantined"
-	CommandNever       Code = "command_never"
-	CommandBlocked     Code = "command_blocked"
-	NetworkOff         Code = "network_off"
-	ReadsInside        Code = "reads_inside"
-	TriedHarmless      Code = "tried_harmless"
-	Tried              Code = "tried"
-	WantedMore         Code = "wanted_more"
-	WantedRefused      Code = "wanted_refused"
-	WantedNetwork      Code = "wanted_network"
-	WantedWrite        Code = "wanted_write"
-	WantedCreate       Code = "wanted_create"
-	WantedDelete       Code = "wanted_delete"
-	WantedMove         Code = "wanted_move"
-	WantedProperties   Code = "wanted_properties"
-	AutonomyFull       Code = "autonomy_full"
-	AutonomyReadonly   Code = "autonomy_readonly"
-	WayNetwork         Code = "way_network"
-	WayServer          Code = "way_server"
-	WayPages           Code = "way_pages"
-	WayAddress         Code = "way_address"
-	ContentFlagged     Code = "content_flagged"
-	MemoryForeign      Code = "memory_foreign"
-	PolicyDenies       Code = "policy_denies"
-	PolicyDefault      Code = "policy_default"
-	RuleDeniesUse      Code = "rule_denies_use"
-	RuleDenies         Code = "rule_denies"
-	RuleAllows         Code = "rule_allows"
-	RuleAsks           Code = "rule_asks"
-	RuleAsksThis       Code = "rule_asks_this"
-	NoRule             Code = "no_rule"
-	NoRuleThis         Code = "no_rule_this"
-	NoRuleOn           Code = "no_rule_on"
-	CostsMore          Code = "costs_more"
-	NoApprovalNeeded   Code = "no_approval_needed"
-	MayUseDenied       Code = "may_use_denied"
-	ReadAsks           Code = "read_asks"
-	ShowsRepository    Code = "shows_repository"
-	MayReadDenied      Code = "may_read_denied"
-	FilesUncertain     Code = "files_uncertain"
-	RunsUncertain      Code = "runs_uncertain"
-	GrantedSession     Code = "granted_session"
-	GrantedAlways      Code = "granted_always"
-	GrantSpent         Code = "grant_spent"
-	OptionUnnamed      Code = "option_unnamed"
-	VariableUnnamed    Code = "variable_unnamed"
-	RedirectionWrites  Code = "redirection_writes"
-	ConfirmPattern     Code = "confirm_pattern"
-	StartupFile        Code = "startup_file"
-	CallsUsedUp        Code = "calls_used_up"
-	ToolHidden         Code = "tool_hidden"
-	ToolNotOfPersona   Code = "tool_not_of_persona"
-	ToolNotOffered     Code = "tool_not_offered"
-	JudgeFailed        Code = "judge_failed"
-	JudgeRefuses       Code = "judge_refuses"
-	This               Code = "this"
-	Name               Code = "name"
-	VerbRead           Code = "verb_read"
-	VerbWrite          Code = "verb_write"
-	VerbEdit           Code = "verb_edit"
-	VerbCreate         Code = "verb_create"
-	VerbDelete         Code = "verb_delete"
-	VerbMove           Code = "verb_move"
-	VerbCopy           Code = "verb_copy"
-	WordUnknown        Code = "word_unknown"
-	WordsUnknown       Code = "words_unknown"
-	GoesBack           Code = "goes_back"
-	GoesUnknown        Code = "goes_unknown"
-	GoesFar            Code = "goes_far"
-	FilesMany          Code = "files_many"
-	DirectoryUnknown   Code = "directory_unknown"
-	TextUnparsed       Code = "text_unparsed"
-	FilesUnparsed      Code = "files_unparsed"
-	TextLong           Code = "text_long"
-	TextNul            Code = "text_nul"
-	TextBrackets       Code = "text_brackets"
-	TextReturn         Code = "text_return"
-	TextEncoding       Code = "text_encoding"
-	TextReadings       Code = "text_readings"
-	TextUnplain        Code = "text_unplain"
-	TextNested         Code = "text_nested"
-	GivenUnparsed      Code = "given_unparsed"
-	GivenUnknown       Code = "given_unknown"
-	NameExpands        Code = "name_expands"
-	NameEmpty          Code = "name_empty"
-	ArithmeticRuns     Code = "arithmetic_runs"
-	ArrayDeclared      Code = "array_declared"
-	ArrayValue         Code = "array_value"
-	OptionDoes         Code = "option_does"
-	OptionsUnread      Code = "options_unread"
-	OptionExpands      Code = "option_expands"
-	OptionsUnknown     Code = "options_unknown"
-	OptionReading      Code = "option_reading"
-	ShellOption        Code = "shell_option"
-	ShellGrammar       Code = "shell_grammar"
-	ShellStartup       Code = "shell_startup"
-	ShellTextless      Code = "shell_textless"
-	ShellFile          Code = "shell_file"
-	ShellInput         Code = "shell_input"
-	CommandsBehind     Code = "commands_behind"
-	Assignment         Code = "assignment"
-	ProgramUnknown     Code = "program_unknown"
-	SourcesFile        Code = "sources_file"
-	ChangesMeaning     Code = "changes_meaning"
-	SetsCalculated     Code = "sets_calculated"
-	SetsRuns           Code = "sets_runs"
-	SetsReading        Code = "sets_reading"
-	SetsPrograms       Code = "sets_programs"
-	VariableUnknown    Code = "variable_unknown"
-	VariableRenamed    Code = "variable_renamed"
-	FunctionExported   Code = "function_exported"
-	NameRuns           Code = "name_runs"
-	RunsCode           Code = "runs_code"
-	TestUnknown        Code = "test_unknown"
-	RedirectionNetwork Code = "redirection_network"
-	RedirectionUnknown Code = "redirection_unknown"
+	SourceBlocked         Code = "source_blocked"
+	SourceQuarantined     Code = "source_quarantined"
+	CommandNever          Code = "command_never"
+	CommandBlocked        Code = "command_blocked"
+	NetworkOff            Code = "network_off"
+	ReadsInside           Code = "reads_inside"
+	TriedHarmless         Code = "tried_harmless"
+	Tried                 Code = "tried"
+	WantedMore            Code = "wanted_more"
+	WantedRefused         Code = "wanted_refused"
+	WantedNetwork         Code = "wanted_network"
+	WantedWrite           Code = "wanted_write"
+	WantedCreate          Code = "wanted_create"
+	WantedDelete          Code = "wanted_delete"
+	WantedMove            Code = "wanted_move"
+	WantedProperties      Code = "wanted_properties"
+	AutonomyFull          Code = "autonomy_full"
+	AutonomyReadonly      Code = "autonomy_readonly"
+	WayNetwork            Code = "way_network"
+	WayServer             Code = "way_server"
+	WayPages              Code = "way_pages"
+	WayAddress            Code = "way_address"
+	ContentFlagged        Code = "content_flagged"
+	MemoryForeign         Code = "memory_foreign"
+	PolicyDenies          Code = "policy_denies"
+	PolicyDefault         Code = "policy_default"
+	RuleDeniesUse         Code = "rule_denies_use"
+	RuleDenies            Code = "rule_denies"
+	RuleAllows            Code = "rule_allows"
+	RuleAsks              Code = "rule_asks"
+	RuleAsksThis          Code = "rule_asks_this"
+	NoRule                Code = "no_rule"
+	NoRuleThis            Code = "no_rule_this"
+	NoRuleOn              Code = "no_rule_on"
+	NoRuleOnThis          Code = "no_rule_on_this"
+	CostsMore             Code = "costs_more"
+	NoApprovalNeeded      Code = "no_approval_needed"
+	MayUseDenied          Code = "may_use_denied"
+	ReadAsks              Code = "read_asks"
+	ShowsRepository       Code = "shows_repository"
+	ShowsRepositoryThis   Code = "shows_repository_this"
+	MayReadDenied         Code = "may_read_denied"
+	MayReadDeniedThis     Code = "may_read_denied_this"
+	FilesUncertain        Code = "files_uncertain"
+	FilesUncertainThis    Code = "files_uncertain_this"
+	RunsUncertain         Code = "runs_uncertain"
+	RunsUncertainThis     Code = "runs_uncertain_this"
+	GrantedSession        Code = "granted_session"
+	GrantedAlways         Code = "granted_always"
+	GrantSpent            Code = "grant_spent"
+	OptionUnnamed         Code = "option_unnamed"
+	OptionUnnamedThis     Code = "option_unnamed_this"
+	VariableUnnamed       Code = "variable_unnamed"
+	VariableUnnamedThis   Code = "variable_unnamed_this"
+	RedirectionWrites     Code = "redirection_writes"
+	RedirectionWritesThis Code = "redirection_writes_this"
+	ConfirmPattern        Code = "confirm_pattern"
+	StartupFile           Code = "startup_file"
+	StartupFileThis       Code = "startup_file_this"
+	CallsUsedUp           Code = "calls_used_up"
+	ToolHidden            Code = "tool_hidden"
+	ToolNotOfPersona      Code = "tool_not_of_persona"
+	ToolNotOffered        Code = "tool_not_offered"
+	JudgeFailed           Code = "judge_failed"
+	JudgeRefuses          Code = "judge_refuses"
+	This                  Code = "this"
+	Name                  Code = "name"
+	VerbRead              Code = "verb_read"
+	VerbWrite             Code = "verb_write"
+	VerbEdit              Code = "verb_edit"
+	VerbCreate            Code = "verb_create"
+	VerbDelete            Code = "verb_delete"
+	VerbMove              Code = "verb_move"
+	VerbCopy              Code = "verb_copy"
+	WordUnknown           Code = "word_unknown"
+	WordsUnknown          Code = "words_unknown"
+	GoesBack              Code = "goes_back"
+	GoesUnknown           Code = "goes_unknown"
+	GoesFar               Code = "goes_far"
+	FilesMany             Code = "files_many"
+	DirectoryUnknown      Code = "directory_unknown"
+	TextUnparsed          Code = "text_unparsed"
+	FilesUnparsed         Code = "files_unparsed"
+	TextLong              Code = "text_long"
+	TextNul               Code = "text_nul"
+	TextBrackets          Code = "text_brackets"
+	TextReturn            Code = "text_return"
+	TextEncoding          Code = "text_encoding"
+	TextReadings          Code = "text_readings"
+	TextUnplain           Code = "text_unplain"
+	TextNested            Code = "text_nested"
+	GivenUnparsed         Code = "given_unparsed"
+	GivenUnknown          Code = "given_unknown"
+	NameExpands           Code = "name_expands"
+	NameEmpty             Code = "name_empty"
+	ArithmeticRuns        Code = "arithmetic_runs"
+	ArrayDeclared         Code = "array_declared"
+	ArrayValue            Code = "array_value"
+	OptionDoes            Code = "option_does"
+	OptionsUnread         Code = "options_unread"
+	OptionExpands         Code = "option_expands"
+	OptionsUnknown        Code = "options_unknown"
+	OptionReading         Code = "option_reading"
+	ShellOption           Code = "shell_option"
+	ShellGrammar          Code = "shell_grammar"
+	ShellStartup          Code = "shell_startup"
+	ShellTextless         Code = "shell_textless"
+	ShellFile             Code = "shell_file"
+	ShellInput            Code = "shell_input"
+	CommandsBehind        Code = "commands_behind"
+	Assignment            Code = "assignment"
+	ProgramUnknown        Code = "program_unknown"
+	SourcesFile           Code = "sources_file"
+	ChangesMeaning        Code = "changes_meaning"
+	SetsCalculated        Code = "sets_calculated"
+	SetsRuns              Code = "sets_runs"
+	SetsReading           Code = "sets_reading"
+	SetsPrograms          Code = "sets_programs"
+	VariableUnknown       Code = "variable_unknown"
+	VariableRenamed       Code = "variable_renamed"
+	FunctionExported      Code = "function_exported"
+	NameRuns              Code = "name_runs"
+	RunsCode              Code = "runs_code"
+	TestUnknown           Code = "test_unknown"
+	RedirectionNetwork    Code = "redirection_network"
+	RedirectionUnknown    Code = "redirection_unknown"
 
 	// Notes on cards: where a call runs, with which limits.
 	Note                Code = "note"
@@ -370,59 +379,69 @@ func english() map[Code]string {
 		OptionUnnamed:    "%s {}, and the rule does not name it.",
 		VariableUnnamed: "%s is set, which may decide what programs do, and the rule does not name it " +
 			"with this value.",
-		RedirectionWrites: "%s writes its output to %s.",
-		ConfirmPattern:    "The operator wants a person to approve commands with %s.",
-		StartupFile:       "%s is obeyed by {}: its content decides what later commands do.",
-		CallsUsedUp:       "The tool calls of this conversation are used up.",
-		ToolHidden:        "The tool %s is not permitted in this chat.",
-		ToolNotOfPersona:  "The tool %s is not one of the persona %s.",
-		ToolNotOffered:    "The tool %s was not offered in this step.",
-		JudgeFailed:       "The safety check could not be made.",
-		JudgeRefuses:      "The safety check would have refused this: %s",
-		This:              "this",
-		Name:              "%s",
-		VerbRead:          "read",
-		VerbWrite:         "write",
-		VerbEdit:          "edit",
-		VerbCreate:        "create",
-		VerbDelete:        "delete",
-		VerbMove:          "move",
-		VerbCopy:          "copy",
-		WordUnknown:       "a word is not known before it runs",
-		WordsUnknown:      "its words are not known before it runs",
-		GoesBack:          "it goes back to a directory",
-		GoesUnknown:       "it goes to a directory that is not known before it runs",
-		GoesFar:           "it goes to too many directories",
-		FilesMany:         "it names too many files",
-		DirectoryUnknown:  "its working directory is not known",
-		TextUnparsed:      "{}",
-		FilesUnparsed:     "the text cannot be parsed",
-		TextLong:          "the command is longer than 64 KiB",
-		TextNul:           "the command contains a NUL byte",
-		TextBrackets:      "the command has too many nested brackets",
-		TextReturn:        "the text contains a carriage return",
-		TextEncoding:      "the text is not valid UTF-8",
-		TextReadings:      "two readings of the text differ about what runs",
-		TextUnplain:       "the text has {}, which shells may read differently",
-		TextNested:        "commands are nested too deeply to follow",
-		GivenUnparsed:     "the text given to %s cannot be parsed: {}",
-		GivenUnknown:      "the text given to %s is not known before it runs",
-		NameExpands:       "the command name %s comes from an expansion or a pattern",
-		NameEmpty:         "a command name is empty before expansion",
-		ArithmeticRuns:    "arithmetic may run code that is hidden in a value",
-		ArrayDeclared:     "the value that a declaration gives to an array may be run as code",
-		ArrayValue:        "the value that %s gives to an array may be run as code",
-		OptionDoes:        "%s {}",
-		OptionsUnread:     "the options of %s cannot be read for sure",
-		OptionExpands:     "an expansion among the words of %s may be an option that starts a program",
-		OptionsUnknown:    "%s gets options that are not known before",
-		OptionReading:     "%s %s changes how the shell reads the text",
-		ShellOption:       "an option of %s changes how the shell reads the text",
-		ShellGrammar:      "%s has another grammar than bash",
-		ShellStartup:      "the shell reads a start-up file",
-		ShellTextless:     "%s -c has no text",
-		ShellFile:         "%s runs a file that is not known before",
-		ShellInput:        "%s reads what it runs from its input",
+		RedirectionWrites:   "%s writes its output to %s.",
+		ConfirmPattern:      "The operator wants a person to approve commands with %s.",
+		StartupFile:         "%s is obeyed by {}: its content decides what later commands do.",
+		CallsUsedUp:         "The tool calls of this conversation are used up.",
+		ToolHidden:          "The tool %s is not permitted in this chat.",
+		ToolNotOfPersona:    "The tool %s is not one of the persona %s.",
+		ToolNotOffered:      "The tool %s was not offered in this step.",
+		JudgeFailed:         "The safety check could not be made.",
+		JudgeRefuses:        "The safety check would have refused this: %s",
+		MayReadDeniedThis:   "This command may read files that need approval or may not be read.",
+		ShowsRepositoryThis: "This command shows what the repository keeps, also of files that may not be read.",
+		FilesUncertainThis:  "It is not certain which files this command reads{:of}.",
+		RunsUncertainThis:   "It is not certain what this command runs{:of}.",
+		NoRuleOnThis:        "No rule allows {of} here.",
+		OptionUnnamedThis:   "An option {}, and the rule does not name it.",
+		VariableUnnamedThis: "A variable is set that may decide what programs do, and the rule does not name it " +
+			"with this value.",
+		RedirectionWritesThis: "This command writes its output to %s.",
+		StartupFileThis:       "This command writes a file that is obeyed by {}: its content decides what later commands do.",
+		This:                  "this",
+		Name:                  "%s",
+		VerbRead:              "read",
+		VerbWrite:             "write",
+		VerbEdit:              "edit",
+		VerbCreate:            "create",
+		VerbDelete:            "delete",
+		VerbMove:              "move",
+		VerbCopy:              "copy",
+		WordUnknown:           "a word is not known before it runs",
+		WordsUnknown:          "its words are not known before it runs",
+		GoesBack:              "it goes back to a directory",
+		GoesUnknown:           "it goes to a directory that is not known before it runs",
+		GoesFar:               "it goes to too many directories",
+		FilesMany:             "it names too many files",
+		DirectoryUnknown:      "its working directory is not known",
+		TextUnparsed:          "{}",
+		FilesUnparsed:         "the text cannot be parsed",
+		TextLong:              "the command is longer than 64 KiB",
+		TextNul:               "the command contains a NUL byte",
+		TextBrackets:          "the command has too many nested brackets",
+		TextReturn:            "the text contains a carriage return",
+		TextEncoding:          "the text is not valid UTF-8",
+		TextReadings:          "two readings of the text differ about what runs",
+		TextUnplain:           "the text has {}, which shells may read differently",
+		TextNested:            "commands are nested too deeply to follow",
+		GivenUnparsed:         "the text given to %s cannot be parsed: {}",
+		GivenUnknown:          "the text given to %s is not known before it runs",
+		NameExpands:           "the command name %s comes from an expansion or a pattern",
+		NameEmpty:             "a command name is empty before expansion",
+		ArithmeticRuns:        "arithmetic may run code that is hidden in a value",
+		ArrayDeclared:         "the value that a declaration gives to an array may be run as code",
+		ArrayValue:            "the value that %s gives to an array may be run as code",
+		OptionDoes:            "%s {}",
+		OptionsUnread:         "the options of %s cannot be read for sure",
+		OptionExpands:         "an expansion among the words of %s may be an option that starts a program",
+		OptionsUnknown:        "%s gets options that are not known before",
+		OptionReading:         "%s %s changes how the shell reads the text",
+		ShellOption:           "an option of %s changes how the shell reads the text",
+		ShellGrammar:          "%s has another grammar than bash",
+		ShellStartup:          "the shell reads a start-up file",
+		ShellTextless:         "%s -c has no text",
+		ShellFile:             "%s runs a file that is not known before",
+		ShellInput:            "%s reads what it runs from its input",
 		CommandsBehind: "the commands that %s reads may read the lines behind them, which are commands " +
 			"no more then",
 		Assignment:         "an assignment",

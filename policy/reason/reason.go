@@ -88,11 +88,6 @@ func (r Reason) Equal(other Reason) bool {
 
 // Quoting returns the reason with another first argument; "" = the call itself, which the sentence then calls "this".
 func (r Reason) Quoting(arg string) Reason {
-	whole := map[Code]Code{RuleAsks: RuleAsksThis, NoRule: NoRuleThis}
-	if code, ok := whole[r.Code]; ok && arg == "" {
-		r.Code, r.Args = code, nil
-		return r
-	}
 	if r.Args = slices.Clone(r.Args); len(r.Args) == 0 {
 		r.Args = []string{""}
 	}
@@ -126,6 +121,9 @@ func (r Reason) In(language map[Code]string) string {
 	}
 	if r.Code == "" {
 		return r.Detail
+	}
+	if whole := language[r.Code+"_this"]; whole != "" && len(r.Args) > 0 && r.Args[0] == "" {
+		r.Code, r.Args = r.Code+"_this", r.Args[1:]
 	}
 	text := r.fill(language[r.Code], language)
 	args := make([]any, len(r.Args))

@@ -83,6 +83,10 @@ func TestSentences(t *testing.T) {
 	if got := reason.New(reason.RedirectionWrites, "", "b").In(language); got != "b < esto" {
 		t.Error(got)
 	}
+	language[reason.RedirectionWritesThis] = "esto > %s"
+	if got := reason.New(reason.RedirectionWrites, "a", "b").Quoting("").In(language); got != "esto > b" {
+		t.Error(got)
+	}
 	language = map[reason.Code]string{reason.RunsUncertain: "%s {+of}", reason.VerbRead: "a", reason.VerbWrite: "b"}
 	if got := reason.New(reason.RunsUncertain, "x").With(reason.Verb("read"), reason.Verb("write")).In(language); got != "x a + b" {
 		t.Error(got)
