@@ -172,7 +172,7 @@ func (c *Catalog) connectIndexes() {
 	ranks := c.o.Filter.Enabled || c.o.Discovery.Strategy == Embedding
 	if c.o.Embedder == nil {
 		if ranks {
-			c.o.Log.Info().Msg("no embedding provider: tools are ranked by words")
+			c.o.Log.Debug().Msg("no embedding provider: tools are ranked by words")
 		}
 		return
 	}

@@ -287,8 +287,8 @@ func TestSummaries(t *testing.T) {
 		"1 person and 2 admins, no group":            {Users: []string{"1"}, Admins: []string{"7", "8"}},
 		"EVERYONE (all people) and 1 admin, 1 group": {Users: []string{"*"}, Admins: []string{"7"}, Chats: []string{"-1"}},
 	} {
-		if got := guard(bottest.New(), o).Summary(); got != want {
-			t.Errorf("summary %q, want %q", got, want)
+		if got, err := guard(bottest.New(), o).Summary(t.Context()); err != nil || got != want {
+			t.Errorf("summary %q, want %q: %v", got, want, err)
 		}
 	}
 	g := guard(bottest.New(), access.Options{Admins: []string{"7", "8"}})

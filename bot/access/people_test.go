@@ -529,6 +529,32 @@ func TestGroupIsAdmitted(t *testing.T) {
 	}
 }
 
+// TestSummaryOfAdmitted: the line about who may talk names who was admitted in the chat, groups too, and not who is blocked.
+func TestSummaryOfAdmitted(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, access.Options{Admins: []string{"7"}})
+	summary := func() string {
+		t.Helper()
+		text, err := h.guard.Summary(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	want(t, "nobody yet", summary(), "1 admin, no group")
+	h.says("9", "hello", "")
+	h.press("7", "p1:a:9")
+	want(t, "a person", summary(), "1 admin, no group; admitted in the chat: 1 person")
+	h.says("9", "hello", "-200")
+	h.press("7", "p1:g:-200")
+	want(t, "a group", summary(), "1 admin; admitted in the chat: 1 person, 1 group")
+	h.says("11", "hello", "")
+	h.press("7", "p1:b:11")
+	h.says("9", "hello", "-300")
+	h.press("7", "p1:b:-300")
+	want(t, "blocked", summary(), "1 admin; admitted in the chat: 1 person, 1 group")
+}
+
 // TestAdminsAtOnce: of two admins who decide about a person or a group at the same moment, in any order, the second one is
 // computed again, and nobody is told the contrary of what holds.
 func TestAdminsAtOnce(t *testing.T) {

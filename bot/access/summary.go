@@ -1,59 +1,66 @@
 package access
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/bot"
 )
 
-// Summary returns a line about who may talk, for the start of the program.
-func (g *Guard) Summary() string {
-	people := countInWords(g.opts.Users, "person", "people")
+// Summary returns a line about who may talk, for the start of the program: whom the configuration lists, and whom
+// admins have admitted in the chat.
+func (g *Guard) Summary(ctx context.Context) (string, error) {
+	place := bot.Place{Channel: g.opts.Channel, Bot: g.opts.Bot}
+	entries, err := g.People(ctx, place)
+	if err != nil {
+		return "", err
+	}
+	chats, err := g.groupEntries(ctx, place)
+	if err != nil {
+		return "", err
+	}
+	blocked := func(e Entry) bool { return e.Role == Blocked }
+	admitted := joined(
+		", ", countInWords(len(slices.DeleteFunc(entries, blocked)), "person", "people"),
+		countInWords(len(slices.DeleteFunc(chats, blocked)), "group", "groups"),
+	)
+	users := countInWords(len(g.opts.Users), "person", "people")
 	if slices.Contains(g.opts.Users, Everyone) {
-		people = "EVERYONE (all people)"
+		users = "EVERYONE (all people)"
 	}
-	admins := countInWords(g.opts.Admins, "admin", "admins")
-	switch {
-	case people == "" && admins == "":
-		people = "nobody"
-	case people == "":
-		people = admins
-	case admins != "":
-		people += " and " + admins
-	}
-	if admitted := g.admittedIDs(); len(admitted) > 0 {
-		people += ", " + countInWords(admitted, "person", "people") + " by the chat"
-	}
-	groups := countInWords(g.opts.Chats, "group", "groups")
-	switch {
-	case slices.Contains(g.opts.Chats, Everyone):
+	people := joined(" and ", users, countInWords(len(g.opts.Admins), "admin", "admins"))
+	groups := countInWords(len(g.opts.Chats), "group", "groups")
+	if slices.Contains(g.opts.Chats, Everyone) {
 		groups = "ALL GROUPS"
-	case groups == "":
+	}
+	if admitted == "" && people == "" {
+		people = "nobody"
+	}
+	if groups == "" && !strings.Contains(admitted, "group") {
 		groups = "no group"
 	}
-	return people + ", " + groups
+	text := joined(", ", people, groups)
+	if admitted != "" {
+		admitted = "admitted in the chat: " + admitted
+	}
+	return joined("; ", text, admitted), nil
 }
 
-// countInWords returns the length of a list in words; "" if it is empty.
-func countInWords(list []string, one, many string) string {
-	switch len(list) {
+// joined returns the parts that are not empty, with a separator between them.
+func joined(separator string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), separator)
+}
+
+// countInWords returns a number in words; "" of none.
+func countInWords(n int, one, many string) string {
+	switch n {
 	case 0:
 		return ""
 	case 1:
 		return "1 " + one
 	default:
-		return fmt.Sprintf("%d %s", len(list), many)
+		return fmt.Sprintf("%d %s", n, many)
 	}
-}
-
-// admittedIDs lists the people who were admitted in the chat, as remembered.
-func (g *Guard) admittedIDs() []string {
-	var ids []string
-	if known := g.known.Load(); known != nil {
-		for id, e := range *known {
-			if e.Role.rank() > 0 {
-				ids = append(ids, id)
-			}
-		}
-	}
-	return ids
 }

@@ -87,7 +87,11 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 		return err
 	}
 	defer in.end()
-	c.banner(in.words+", bot id "+client.ID(), guard.Summary())
+	allowed, err := guard.Summary(ctx)
+	if err != nil {
+		return err
+	}
+	c.banner(in.words+", bot id "+client.ID(), allowed)
 	stopHTTP, err := c.serveHTTP(ctx, c.health(ctx, &serving), c.mounts(&serving))
 	if err != nil {
 		return err
@@ -280,6 +284,18 @@ func (c *Core) database() string {
 	return "SQLite"
 }
 
+// storesAt says where the service keeps its state.
+func (c *Core) storesAt() string {
+	stores, counters, files := c.database(), "; counters on the Redis server", "; files in "+c.dir
+	if c.redis.Embedded() {
+		counters = "; counters in the process"
+	}
+	if stores != postgresName {
+		stores, files = stores+" in "+c.dir, ""
+	}
+	return stores + counters + files
+}
+
 // banner logs at startup what this process is, and warns about insecure settings with the key to change.
 func (c *Core) banner(channel, allowed string) {
 	info := func(key, value string) { c.log.Info().Str(key, value).Msg("start") }
@@ -287,11 +303,7 @@ func (c *Core) banner(channel, allowed string) {
 	info("channel", channel)
 	info("allowed", allowed)
 	info("model", c.models.Primary())
-	stores := c.database() + ", Redis server"
-	if c.redis.Embedded() {
-		stores = c.database() + ", counters in the process"
-	}
-	info("stores", stores+" in "+c.dir)
+	info("stores", c.storesAt())
 	if c.kit.confined {
 		info("sandbox", c.kit.level.String())
 	} else {

@@ -26,7 +26,7 @@ func TestRefusals(t *testing.T) {
 		"tools/chain: followRedirects":          "the model reads it",
 		"tools/file: systemError":               "the model reads what the system does not permit",
 		"tools/mcp: serverError":                "the server refused it",
-		"tools/shell/sandbox: Describe":         "names of mechanisms of the kernel",
+		"tools/shell/sandbox: has":              "names of mechanisms of the kernel",
 		"tools/shell/sandbox: confinementLevel": "errors of the kernel",
 		"tools/shell: runError":                 "the model reads it: a file that is no program",
 		"tools/shell: watchGrowth":              "it ends a preview, whose card then says that it is too large",

@@ -30,7 +30,10 @@ func (k *inspector) telegram() {
 		group, _, _ := strings.Cut(id, "/")
 		if strings.HasPrefix(group, "-") && !slices.Contains(t.AllowedChats, group) &&
 			!slices.Contains(t.AllowedChats, "*") {
-			k.warn(at, "has no effect: %s is not in telegram.allowed_chats", group)
+			k.warn(
+				at, "applies once an admin has admitted the group in the chat: telegram.allowed_chats does not list %s",
+				group,
+			)
 		}
 		if chat.ApprovalsRequired > 0 || len(chat.Approvers) > 0 {
 			required, key := chat.ApprovalsRequired, at+".approvals_required"

@@ -48,7 +48,7 @@ func (c *command) healthCommand() *cobra.Command {
 // Another status than 200 is an error.
 func probeEndpoint(ctx context.Context, listen, path string) (string, error) {
 	if listen == "" {
-		return "", errors.New("metrics.listen is empty, so that the service answers no health check")
+		return "", errors.New("metrics.listen is empty, so the service answers no health check")
 	}
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {

@@ -85,6 +85,26 @@ func (s *setup) unsuitable(dir string) string {
 	return check.NotWritable(dir)
 }
 
+// explainSandbox says whether this machine has the sandbox, and returns what is asked about it.
+func (s *setup) explainSandbox(lacks string, full bool) (question string) {
+	const more = "\nThe bot may be moved to a machine without it. Should it refuse to run commands there? If you do not " +
+		"know, press Enter."
+	switch {
+	case full && lacks == "":
+		s.in.explain("This machine has all that it takes, so commands of the bot run inside it.")
+		return more
+	case full:
+		s.in.explain("Commands of the bot run inside it. Not all of it works on this machine: %s.", lacks)
+		return more
+	case lacks != "":
+		s.in.explain("This machine does not have it: %s.", lacks)
+	default:
+		s.in.explain("This machine does not have it.")
+	}
+	return "\nOnly your rules and approvals would limit commands of the bot. Should it refuse all commands as long as " +
+		"that is so?"
+}
+
 // askSandbox says what the machine offers, and asks whether commands may run without it.
 func (s *setup) askSandbox(ctx context.Context) error {
 	modes := []string{"auto", "required", "off"}
@@ -98,16 +118,9 @@ func (s *setup) askSandbox(ctx context.Context) error {
 	if !s.in.person {
 		return nil
 	}
-	text, full := upkeep.Sandbox(ctx)
-	s.in.explain("\n5 of 5: the sandbox\nThe kernel can keep commands of the bot away from your other files and from "+
-		"the network. The network is open to them unless you set tools.shell.allow_network = false. This machine has: %s",
-		text)
-	question := "That is all it takes: commands of the bot run inside it. Refuse them if it is ever missing? If you " +
-		"do not know, press Enter."
-	if !full {
-		question = "Only your rules and approvals would limit commands of the bot. Refuse all commands as long " +
-			"as that is so?"
-	}
+	s.in.explain("\n5 of 5: the sandbox\nIt keeps commands of the bot away from your other files. The network is open to " +
+		"them unless you set tools.shell.allow_network = false.")
+	question := s.explainSandbox(upkeep.Sandbox(ctx))
 	refuse, err := s.in.yes(question, false)
 	if refuse {
 		s.out.Sandbox = "required"

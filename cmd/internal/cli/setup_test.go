@@ -112,6 +112,12 @@ func (d *dialogue) sees(want string) string {
 func (d *dialogue) says(question, answer string) {
 	d.t.Helper()
 	d.sees(question)
+	d.types(answer)
+}
+
+// types enters a line.
+func (d *dialogue) types(answer string) {
+	d.t.Helper()
 	if _, err := io.WriteString(d.keys, answer+"\n"); err != nil {
 		d.t.Fatal(err)
 	}
@@ -203,7 +209,11 @@ func TestSetup(t *testing.T) {
 	d.says("or the path of yours: ", "project")
 	d.says(`project does not exist. Make it\? \[Y/n\]: `, "")
 	d.sees(`The network is open to them unless you set tools\.shell\.allow_network = false\.`)
-	d.says(`\[y/N\]: `, "")
+	asked := d.sees(`\[y/N\]: `)
+	if _, question, ok := strings.Cut(asked, "\n\n"); !ok || strings.Contains(asked, "kernel sandbox:") || !strings.Contains(question, "refuse") {
+		t.Errorf("the last question is not set apart, or speaks of the parts of a kernel: %q", asked)
+	}
+	d.types("")
 	d.sees(`Written: .*/zephbot\.toml \(only this account can read it\)\.\nThe bot starts; Ctrl-C ends it\. Later: zephbot serve\.`)
 	d.sees("Next: write to the bot. In a group: add it there")
 	d.hears("You are an admin") // the messages that setup has read, answered by the service with one greeting

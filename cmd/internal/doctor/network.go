@@ -46,7 +46,7 @@ func (d *doctor) database(ctx context.Context) []Row {
 			fail(about, "%v", err)("see that the server runs and this machine reaches it, and check database.url"),
 		}
 	case schema.Found == 0:
-		return ok(about, "%s: %s is empty and will be made at the first start", engine, schema.Place)
+		return ok(about, "%s: nothing is stored in %s yet; the first start makes its tables", engine, schema.Place)
 	case len(schema.Steps) > 0:
 		return []Row{
 			warn(

@@ -124,8 +124,15 @@ func (f *Found) Release(ctx context.Context) error {
 	return nil
 }
 
-// Sandbox describes what the kernel of this machine enforces for commands, and whether that is what it should.
-func Sandbox(ctx context.Context) (text string, full bool) {
+// Sandbox says in English what the kernel of this machine does not enforce for commands, and why, and whether the rest is
+// enough to keep them away from other files; "" = it enforces everything.
+func Sandbox(ctx context.Context) (lacks string, full bool) {
 	level := sandbox.Probe(ctx, sandbox.Self)
-	return level.String(), level.Full()
+	var missing []string
+	for _, one := range append(level.Lacks(), level.Reason) {
+		if one.Known() {
+			missing = append(missing, one.String())
+		}
+	}
+	return strings.Join(missing, "; "), level.Full()
 }

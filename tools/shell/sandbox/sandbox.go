@@ -285,9 +285,9 @@ const readingABI = 3
 // String describes the level in English.
 func (l Level) String() string { return l.Describe().String() }
 
-// Describe describes the level for people, with the consequence of each missing part.
-func (l Level) Describe() reason.Reason {
-	var have, lost []reason.Reason
+// has returns the parts that are there.
+func (l Level) has() []reason.Reason {
+	var have []reason.Reason
 	if l.Landlock > 0 {
 		have = append(have, reason.Plain(fmt.Sprintf("Landlock ABI %d", l.Landlock)))
 	}
@@ -296,12 +296,20 @@ func (l Level) Describe() reason.Reason {
 	}
 	if l.Root {
 		have = append(have, reason.New(reason.SandboxRoot))
-	} else if l.Landlock > 0 {
-		lost = append(lost, reason.New(reason.SandboxModes))
 	}
 	if l.Processes {
 		have = append(have, reason.New(reason.SandboxProcesses))
-	} else if l.Full() {
+	}
+	return have
+}
+
+// Lacks returns the consequence of each missing part; nil if nothing is there, or everything.
+func (l Level) Lacks() []reason.Reason {
+	var lost []reason.Reason
+	if l.Landlock > 0 && !l.Root {
+		lost = append(lost, reason.New(reason.SandboxModes))
+	}
+	if l.Full() && !l.Processes {
 		lost = append(lost, reason.New(reason.SandboxTable))
 	}
 	if l.Seccomp && !l.Guard {
@@ -310,9 +318,15 @@ func (l Level) Describe() reason.Reason {
 	if l.Seccomp && !l.Unix {
 		lost = append(lost, reason.New(reason.SandboxSockets))
 	}
-	if !l.Reading() && len(have) > 0 {
+	if !l.Reading() && len(l.has()) > 0 {
 		lost = append(lost, reason.New(reason.SandboxReading))
 	}
+	return lost
+}
+
+// Describe describes the level for people, with the consequence of each missing part.
+func (l Level) Describe() reason.Reason {
+	have, lost := l.has(), l.Lacks()
 	text := reason.New(reason.Sandbox)
 	if len(have) == 0 {
 		text = text.And(reason.New(reason.SandboxNone))
