@@ -31,8 +31,8 @@ func isHidden(a *bot.Approval) bool {
 	return err == nil && info.Hidden
 }
 
-// deciders lists the people who may decide about a question of caller, each once.
-func deciders(r Rights, caller string) []string {
+// decidersOf lists the people who may decide about a question of caller, each once.
+func decidersOf(r Rights, caller string) []string {
 	list := slices.Clone(r.Approvers)
 	if r.Everybody() {
 		list = append(list, caller)
@@ -62,7 +62,7 @@ func (b *Broker) hide(
 ) error {
 	var copies []bot.Row
 	info.Hidden = true
-	for _, caller := range deciders(rights, a.Caller) {
+	for _, caller := range decidersOf(rights, a.Caller) {
 		started, err := b.started(ctx, privateChat(a.Place, caller))
 		if err != nil {
 			return fmt.Errorf("look who can be asked in private: %w", err)
@@ -170,7 +170,7 @@ func (b *Broker) concerns(ctx context.Context, a *bot.Approval, msg *bot.Message
 		return false, false, err
 	}
 	own := !msg.Place.Group && msg.Caller != "" && msg.Place.ChatKey() == privateChat(a.Place, msg.Caller).ChatKey()
-	if !group && !(own && slices.Contains(deciders(rights, a.Caller), msg.Caller)) {
+	if !group && !(own && slices.Contains(decidersOf(rights, a.Caller), msg.Caller)) {
 		return false, false, nil
 	}
 	_, has, err := b.copyOf(ctx, a, msg.Caller)
@@ -265,7 +265,7 @@ func (b *Broker) copyEdits(
 	if err != nil {
 		return nil, err
 	}
-	people := append(deciders(rights, a.Caller), info.Copies...)
+	people := append(decidersOf(rights, a.Caller), info.Copies...)
 	slices.Sort(people)
 	for _, caller := range slices.Compact(people) {
 		had, ok, err := b.copyOf(ctx, a, caller)

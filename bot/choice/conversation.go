@@ -9,8 +9,8 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
-// wholeChat ends the key of what was chosen for all conversations of a chat, or of one of its topics. All keys begin with
-// the chat, so they follow a group that gets a new id.
+// wholeChat ends the key of what was chosen for all conversations of a chat, or of one of its topics. All keys begin
+// with the chat, so they follow a group that gets a new id.
 const wholeChat = "/*"
 
 // chosen is what people have chosen for conversations, one value for each place: a private conversation, a group, or a
@@ -80,8 +80,8 @@ func (c *chosen) store(call *turn.Call, value string) turn.Effect {
 	}
 }
 
-// choiceKey returns the key of a choice that is made with a command or a button. A group has one for the whole chat, and
-// each of its topics may have another one.
+// choiceKey returns the key of a choice that is made with a command or a button. A group has one for the whole chat,
+// and each of its topics may have another one.
 func choiceKey(call *turn.Call) string {
 	if p := call.Message.Place; p.Group {
 		return topicKey(p.ChatKey(), p.Thread)

@@ -77,8 +77,8 @@ func (p *Personas) named(name string) (Persona, bool) {
 	return p.deps.Offered[i], true
 }
 
-// Missing adds to the manner of a turn what is said, and stored with it, if its conversation has chosen a persona that is
-// no longer configured. It is said once for each choice.
+// Missing adds to the manner of a turn what is said, and stored with it, if its conversation has chosen a persona that
+// is no longer configured. It is said once for each choice.
 func (p *Personas) Missing(ctx context.Context, session bot.SessionKey, language string, manner *turn.Manner) error {
 	if name, _ := p.unsaid(session); name == "" {
 		return nil

@@ -17,8 +17,8 @@ func Buckets() []bot.BucketRule {
 	return []bot.BucketRule{
 		{
 			Bucket: bucket,
-			About: "a hook that was made in a chat: in whose name it runs (id, name, username, language), where, and what it " +
-				"asks; not its secret",
+			About: "a hook that was made in a chat: in whose name it runs (id, name, username, language), where, and " +
+				"what it asks; not its secret",
 			Found: "key begins with the session; the person is in the value (`owner`)",
 			Owner: "caller", Revision: revisions,
 		},

@@ -25,8 +25,8 @@ const (
 	mostAtOnce = 64
 	// readWithin is how long the body of a call may take to arrive.
 	readWithin = 10 * time.Second
-	// mostWaiting is how many messages may wait in a conversation for a call to be accepted: what does not keep up would
-	// be answered hours later.
+	// mostWaiting is how many messages may wait in a conversation for a call to be accepted: what does not keep up
+	// would be answered hours later.
 	mostWaiting = 20
 	// againIn is when a sender that is refused for a while should try again.
 	againIn = 30 * time.Second
@@ -151,7 +151,7 @@ func (h *Hooks) acceptBody(r *http.Request, name string, body []byte, isJSON boo
 	}
 	for _, header := range eventHeaders {
 		if event := r.Header.Get(header); event != "" {
-			brought.event = cut(printable(event), mostEvent)
+			brought.event = cutValue(printableText(event), mostEvent)
 		}
 	}
 	if brought.event == "ping" && r.Header.Get("X-GitHub-Event") != "" { // GitHub tries a new webhook
@@ -208,8 +208,8 @@ func contentForm(header http.Header) (isJSON bool, wrong string) {
 	}
 }
 
-// begin stores a call as an arrival of its owner, unless it is the repetition of one. The identity of the call is stored
-// with it: a Change that would store the same one again is refused.
+// begin stores a call as an arrival of its owner, unless it is the repetition of one. The identity of the call is
+// stored with it: a Change that would store the same one again is refused.
 func (h *Hooks) begin(ctx context.Context, k *hook, which identity, c content) (answer, error) {
 	now := h.deps.Now()
 	sum := sha256.Sum256([]byte(k.name + "\x00" + which.id))

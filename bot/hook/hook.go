@@ -80,8 +80,8 @@ type Deps struct {
 	// URL returns what leads to the address at which hooks are called, as their callers see it.
 	URL func() string
 	Key []byte // of this service, from which the secrets of hooks that were made in chats are derived
-	// Line makes facts of a change for the audit log, which are stored with it; Recorded writes down what is stored. nil =
-	// nothing is recorded.
+	// Line makes facts of a change for the audit log, which are stored with it; Recorded writes down what is stored.
+	// nil = nothing is recorded.
 	Line     func(call *tools.Call) []bot.Fact
 	Recorded func(ctx context.Context)
 	Observe  func(result string) // counts what became of a call; nil = nothing does
@@ -210,7 +210,8 @@ func (h *Hooks) find(name string) *hook {
 func (k *hook) message(id, text string, now time.Time) *bot.Message {
 	return &bot.Message{
 		ID: id, Kind: bot.Text, Place: k.place, Caller: k.owner.Caller, Person: k.owner.Person, Name: k.owner.Name,
-		Username: k.owner.Username, Language: k.owner.Language, Title: k.title, Text: text, Hook: k.name, Addressed: true, At: now,
+		Username: k.owner.Username, Language: k.owner.Language, Title: k.title, Text: text, Hook: k.name,
+		Addressed: true, At: now,
 	}
 }
 

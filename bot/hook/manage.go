@@ -40,8 +40,8 @@ type stored struct {
 	Left   string    `json:"left,omitempty"` // the chat that the bot was removed from, if it is off for that
 }
 
-// readStored decodes the hooks of a bucket, by name. The conversation is that of the key: a group may have got a new id.
-// One that cannot be read was written by another version, and is left to that.
+// readStored decodes the hooks of a bucket, by name. The conversation is that of the key: a group may have got a new
+// id. One that cannot be read was written by another version, and is left to that.
 func readStored(list []bot.Fact) map[string]*stored {
 	byName := map[string]*stored{}
 	for i := range list {
@@ -76,7 +76,8 @@ func (k *stored) fact() (bot.Fact, error) {
 
 // secretOf returns the secret of a hook that was made in a chat. It is one that Standard Webhooks can read too.
 func (h *Hooks) secretOf(k *stored) string {
-	return secretPrefix + base64.StdEncoding.EncodeToString(hmacOf(h.deps.Key, []byte(k.name()), []byte{0}, []byte(k.Salt)))
+	sum := hmacOf(h.deps.Key, []byte(k.name()), []byte{0}, []byte(k.Salt))
+	return secretPrefix + base64.StdEncoding.EncodeToString(sum)
 }
 
 // hookOf returns a hook that was made in a chat as a call finds it.
@@ -86,7 +87,8 @@ func (h *Hooks) hookOf(k *stored) *hook {
 		prompt = Prompt{words: k.Prompt, gaps: []string{wholeBody}}
 	}
 	return &hook{
-		name: k.name(), secret: h.secretOf(k), prompt: prompt, owner: k.Owner, place: k.Place, title: k.Title, off: k.isOff(),
+		name: k.name(), secret: h.secretOf(k), prompt: prompt, owner: k.Owner, place: k.Place, title: k.Title,
+		off:    k.isOff(),
 		stored: &bot.Fact{Bucket: bucket, Key: k.key, Value: k.raw, Was: new(k.raw)},
 	}
 }
@@ -143,8 +145,8 @@ func (h *Hooks) Command(ctx context.Context, call *turn.Call) (turn.Effect, erro
 	return h.store(call, changed, verb, call.ReplyText(text))
 }
 
-// add makes a hook in the chat of a command, in the name of who gives it. It is made only if the hooks are still those of
-// a revision, so that no two in different chats have one name.
+// add makes a hook in the chat of a command, in the name of who gives it. It is made only if the hooks are still those
+// of a revision, so that no two in different chats have one name.
 func (h *Hooks) add(call *turn.Call, name, prompt, revision string) (turn.Effect, error) {
 	msg, w := call.Message, h.deps.Words.At(call.Message.Place)
 	prompt = cmp.Or(prompt, w.HookPrompt(msg.Language))
@@ -243,8 +245,8 @@ func (h *Hooks) test(call *turn.Call, name string) (turn.Effect, error) {
 		return call.ReplyText(w.HookNotYours(msg.Language, cmp.Or(k.owner.Name, k.owner.Person))), nil
 	}
 	brought := content{text: testBody, value: map[string]any{"test": true}, event: "test"}
-	turnMsg := k.message(strings.Join([]string{"hook", name, "test", msg.ID}, "-"), k.prompt.text(name, brought), h.deps.Now())
-	arrival, err := h.arrivalOf(turnMsg)
+	id := strings.Join([]string{"hook", name, "test", msg.ID}, "-")
+	arrival, err := h.arrivalOf(k.message(id, k.prompt.text(name, brought), h.deps.Now()))
 	if err != nil {
 		return turn.Effect{}, err
 	}
@@ -290,7 +292,8 @@ func (h *Hooks) list(ctx context.Context, call *turn.Call) (turn.Effect, error) 
 
 func (k *stored) ownerName() string { return cmp.Or(k.Owner.Name, k.Owner.Username, k.Owner.Person) }
 
-// Left is for the dispatcher (dispatch.Runs): the hooks of a chat that the bot was removed from are off, and their owners are told.
+// Left is for the dispatcher (dispatch.Runs): the hooks of a chat that the bot was removed from are off, and their
+// owners are told.
 func (h *Hooks) Left(ctx context.Context, place bot.Place, key string) (turn.Effect, error) {
 	if err := h.made.Follow(ctx); err != nil {
 		return turn.Effect{}, err

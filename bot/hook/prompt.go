@@ -33,8 +33,8 @@ const (
 
 // Prompt is what a model is asked when a hook is called: words of the hook's owner, with names of values that the call
 // brings, as in "Why does {{.alerts.0.labels.alertname}} fire?". A name begins with a dot and leads through the JSON of
-// the content; {{body}} is all of it, and {{event}} the kind of event. What a call brings is never put between the words:
-// the words keep the names, and the values follow, quoted as material.
+// the content; {{body}} is all of it, and {{event}} the kind of event. What a call brings is never put between the
+// words: the words keep the names, and the values follow, quoted as material.
 type Prompt struct {
 	words string
 	gaps  []string // the names, each once, in order
@@ -92,7 +92,7 @@ func isName(name string) bool {
 
 func firstWord(text string) string {
 	if fields := strings.Fields(text); len(fields) > 0 {
-		return cut(fields[0], 60)
+		return cutValue(fields[0], 60)
 	}
 	return ""
 }
@@ -105,7 +105,7 @@ func ParseCondition(text string) (Condition, error) {
 	name, value, ok := strings.Cut(text, "=")
 	c := Condition{strings.TrimSpace(name), strings.TrimSpace(value)}
 	if !ok || !isName(c.name) || c.name == wholeBody {
-		return c, fmt.Errorf("%q is neither like event=push nor like .action=closed", cut(text, 60))
+		return c, fmt.Errorf("%q is neither like event=push nor like .action=closed", cutValue(text, 60))
 	}
 	return c, nil
 }
@@ -143,7 +143,7 @@ func (p Prompt) text(hook string, c content) string {
 	for _, name := range p.gaps {
 		value := c.lookup(name)
 		if brought.Len()+len(value) > mostBrought {
-			value = cut(value, max(0, mostBrought-brought.Len()))
+			value = cutValue(value, max(0, mostBrought-brought.Len()))
 		}
 		if name != wholeBody {
 			brought.WriteString(strings.TrimPrefix(name, ".") + ": ")
@@ -163,11 +163,11 @@ func (c content) lookup(name string) string {
 		return oneLine(c.event)
 	case isPath && found:
 		if text, ok := value.(string); ok {
-			return cut(oneLine(printable(text)), mostValue)
+			return cutValue(oneLine(printableText(text)), mostValue)
 		}
-		return cut(encode(value), mostValue)
+		return cutValue(encodeValue(value), mostValue)
 	case path == wholeBody:
-		return cut(printable(c.text), mostBrought)
+		return cutValue(printableText(c.text), mostBrought)
 	default:
 		return "(the call has none)"
 	}
@@ -195,8 +195,8 @@ func (c content) find(name string) (value any, ok bool) {
 	return value, true
 }
 
-// encode returns a value as JSON on one line.
-func encode(value any) string {
+// encodeValue returns a value as JSON on one line.
+func encodeValue(value any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -209,13 +209,14 @@ func encode(value any) string {
 // oneLine returns a text as one line: as it is, or as a JSON string if it has several.
 func oneLine(text string) string {
 	if strings.ContainsFunc(text, prompt.Breaks) {
-		return encode(text)
+		return encodeValue(text)
 	}
 	return text
 }
 
-// printable returns a text with one kind of line break and without control characters, which no store has to keep and no model has to read.
-func printable(text string) string {
+// printableText returns a text with one kind of line break and without control characters, which no store has to keep
+// and no model has to read.
+func printableText(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case prompt.Breaks(r):
@@ -228,8 +229,8 @@ func printable(text string) string {
 	}, text)
 }
 
-// cut shortens a text to some bytes, and says so.
-func cut(text string, most int) string {
+// cutValue shortens a text to some bytes, and says so.
+func cutValue(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

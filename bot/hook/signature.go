@@ -50,13 +50,13 @@ var schemes = []struct {
 	{"X-Forgejo-Signature", plainSignature},
 	{"X-Grafana-Alerting-Signature", plainSignature},
 	{"Linear-Signature", plainSignature},
-	{"X-Gitlab-Token", token},
+	{"X-Gitlab-Token", plainToken},
 	{"Authorization", func(r *request, value string) (identity, bool) { // Alertmanager, Grafana, curl
 		kind, credentials, _ := strings.Cut(value, " ")
 		if !strings.EqualFold(kind, "Bearer") {
 			return identity{}, false
 		}
-		return token(r, strings.TrimSpace(credentials))
+		return plainToken(r, strings.TrimSpace(credentials))
 	}},
 }
 
@@ -158,9 +158,9 @@ func stripeSignature(r *request, value string) (identity, bool) {
 	return r.byContent(), right && r.isTimely(at)
 }
 
-// token is the secret itself. Whoever records such a call has it, so nothing but the sender's own repetition can be told
-// from a new call.
-func token(r *request, value string) (identity, bool) {
+// plainToken is the secret itself. Whoever records such a call has it, so nothing but the sender's own repetition can
+// be told from a new call.
+func plainToken(r *request, value string) (identity, bool) {
 	got, want := sha256.Sum256([]byte(value)), sha256.Sum256([]byte(r.secret))
 	which := r.byContent()
 	which.For = repeatFor

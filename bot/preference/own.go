@@ -15,8 +15,8 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
-// People say in their own words how they want to be answered. The text is the person's, as their messages are: a turn of
-// theirs reads it, and it allows nothing.
+// People say in their own words how they want to be answered. The text is the person's, as their messages are: a turn
+// of theirs reads it, and it allows nothing.
 
 const (
 	// ownBucket holds the texts, by caller id. They are long, so they are not remembered like choices: ownSet is.

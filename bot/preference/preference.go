@@ -1,7 +1,7 @@
 // Package preference keeps what people choose in /settings: language, clock, whether voice messages are written down,
-// what becomes of messages while the bot works, receipts, which answers are spoken, and in their own words how they want
-// to be answered. In a group, admins choose whether there are receipts, what is spoken and whether its talk is kept;
-// everything else is each person's own there too.
+// what becomes of messages while the bot works, receipts, which answers are spoken, and in their own words how they
+// want to be answered. In a group, admins choose whether there are receipts, what is spoken and whether its talk is
+// kept; everything else is each person's own there too.
 package preference
 
 import (

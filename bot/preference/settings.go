@@ -62,7 +62,8 @@ func (s Settings) Feature() feature.Feature {
 }
 
 // changeable lists what the caller may change here. In a group it is what all share, for admins: its model, its
-// receipts and which answers are spoken. What is somebody's own is changed in private; a group has the time zone of the bot.
+// receipts and which answers are spoken. What is somebody's own is changed in private; a group has the time zone of the
+// bot.
 func (s Settings) changeable(call *turn.Call) []texts.SettingName {
 	group := call.Message.Place.Group
 	var list []texts.SettingName
@@ -125,9 +126,9 @@ func (s Settings) settingsCard(call *turn.Call, just map[texts.SettingName]strin
 		w.Clock = texts.Clock(clock)
 	}
 	shown := texts.Settings{
-		Group: msg.Place.Group, Zone: s.Zone(msg), Model: s.Model(call.Session), Heard: s.Heard, Speaks: s.Speaks, Now: s.deps.Now(),
-		Context: s.Context != nil,
-		Values:  map[texts.SettingName]string{},
+		Group: msg.Place.Group, Zone: s.Zone(msg), Model: s.Model(call.Session), Heard: s.Heard, Speaks: s.Speaks,
+		Now: s.deps.Now(), Context: s.Context != nil,
+		Values: map[texts.SettingName]string{},
 	}
 	for _, setting := range texts.ChosenSettings() {
 		shown.Values[setting] = s.valueOf(msg, setting)

@@ -53,8 +53,8 @@ type Deps struct {
 	Moved func(session bot.SessionKey) bool
 	Zone  func(caller string) *time.Location
 	Words texts.Words
-	// Meaning returns how similar in meaning a text is to others, from 0 to 1. The payer is in ctx. nil = there are only
-	// words; it may return nil, too.
+	// Meaning returns how similar in meaning a text is to others, from 0 to 1. The payer is in ctx. nil = there are
+	// only words; it may return nil, too.
 	Meaning func(ctx context.Context, text string, others []string) ([]float32, error)
 	Log     zerolog.Logger
 }
@@ -160,7 +160,9 @@ func (s *Searcher) find(ctx context.Context, in scope, q *query) (result, error)
 // weighMeaning notes how near in meaning the newest places are. If that is not known, words decide.
 func (s *Searcher) weighMeaning(ctx context.Context, all []*exchange, q *query) {
 	newest := slices.DeleteFunc(slices.Clone(all), func(x *exchange) bool { return x.said == "" })
-	slices.SortFunc(newest, func(a, b *exchange) int { return cmp.Or(b.last.Compare(a.last), strings.Compare(a.said, b.said)) })
+	slices.SortFunc(newest, func(a, b *exchange) int {
+		return cmp.Or(b.last.Compare(a.last), strings.Compare(a.said, b.said))
+	})
 	newest = newest[:min(len(newest), mostCompared)]
 	others := make([]string, len(newest))
 	for i, x := range newest {
@@ -189,7 +191,9 @@ func (s *Searcher) openPast(ctx context.Context, in scope, q *query) ([]*pastTal
 	var list []*pastTalk
 	for i := range lanes[:min(len(lanes), mostSessions)] {
 		l := &lanes[i]
-		p := &pastTalk{session: l.Session, before: l.Last + 1, query: q, turns: map[string]*exchange{}, edited: map[string]bool{}}
+		p := &pastTalk{
+			session: l.Session, before: l.Last + 1, query: q, turns: map[string]*exchange{}, edited: map[string]bool{},
+		}
 		if place, ok := l.Session.Place(); ok && !s.deps.Moved(l.Session) {
 			p.link = func(message string) string { return s.deps.Link(place, message) }
 		}
@@ -332,7 +336,7 @@ func (s *Searcher) choose(all []*exchange, q *query) result {
 	r.all = len(all)
 	for _, x := range all[:min(len(all), mostResults)] {
 		f := found{at: x.at, speaker: x.speaker, answer: x.answer}
-		f.text, f.hits = excerpt(shownText(x), q.terms, q.length)
+		f.text, f.hits = excerptOf(shownText(x), q.terms, q.length)
 		if x.link != nil && x.message != "" {
 			f.link = x.link(x.message)
 		}

@@ -104,7 +104,9 @@ func parseQuery(text string) (terms []term) {
 		if part[1] != "" {
 			word = strings.Join(strings.Fields(part[1]), " ")
 		}
-		word, _ = foldText(strings.TrimFunc(word, func(r rune) bool { return unicode.IsPunct(r) || unicode.IsSpace(r) }), false)
+		word, _ = foldText(strings.TrimFunc(word, func(r rune) bool {
+			return unicode.IsPunct(r) || unicode.IsSpace(r)
+		}), false)
 		if len(word) > termLength {
 			word = strings.ToValidUTF8(word[:termLength], "")
 		}
@@ -157,9 +159,9 @@ func matchTerms(terms []term, text string) (found uint) {
 // span is a part of a text, by bytes.
 type span struct{ from, to int }
 
-// excerpt returns the part of a text around the terms that were found, on one line and at most so many characters long,
-// and where they are in it.
-func excerpt(text string, terms []term, most int) (part string, hits []span) {
+// excerptOf returns the part of a text around the terms that were found, on one line and at most so many characters
+// long, and where they are in it.
+func excerptOf(text string, terms []term, most int) (part string, hits []span) {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
 	folded, at := foldText(text, true)
 	at = append(at, len(text))
@@ -174,7 +176,7 @@ func excerpt(text string, terms []term, most int) (part string, hits []span) {
 	if len(hits) == 0 {
 		first = 0
 	}
-	from, to := window(text, first, most)
+	from, to := excerptBounds(text, first, most)
 	part = text[from:to]
 	var lead int
 	if from > 0 {
@@ -207,9 +209,9 @@ func endOf(text string, at []int, offset int) int {
 	return end
 }
 
-// window returns the bounds of a part of a text of at most so many characters that has the place first in its first
-// third; it begins and ends between words where that is possible.
-func window(text string, first, most int) (from, to int) {
+// excerptBounds returns the bounds of a part of a text of at most so many characters that has the place first in its
+// first third; it begins and ends between words where that is possible.
+func excerptBounds(text string, first, most int) (from, to int) {
 	from = first
 	for n := 0; from > 0 && n < most/3; n++ {
 		_, size := utf8.DecodeLastRuneInString(text[:from])

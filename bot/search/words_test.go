@@ -73,7 +73,7 @@ func TestExcerpt(t *testing.T) {
 		{"none", long, "word word word word word word …", 30},
 		{"blue bluebell", "bluebell", "[bluebell]", 30},
 	} {
-		part, hits := excerpt(c.text, parseQuery(c.query), c.most)
+		part, hits := excerptOf(c.text, parseQuery(c.query), c.most)
 		var b strings.Builder
 		last := 0
 		for _, h := range hits {
@@ -93,7 +93,7 @@ func FuzzExcerpt(f *testing.F) {
 	f.Add("日 “a b”", "a b 日\u0301\u00AD", 1)
 	f.Fuzz(func(t *testing.T, query, text string, most int) {
 		most = max(1, min(most, 500))
-		part, hits := excerpt(text, parseQuery(query), most)
+		part, hits := excerptOf(text, parseQuery(query), most)
 		if n := utf8.RuneCountInString(part); !utf8.ValidString(part) || n > most+4 {
 			t.Errorf("%d characters, %q", n, part)
 		}

@@ -119,7 +119,8 @@ func prefixOf(place bot.Place) string { return string(place.SessionKey("")) + "/
 // positionOf is where a message is among those of its place; it sorts like them. An edit has that of its message.
 func positionOf(msg *bot.Message) string {
 	const digits = 11 // more than ids and times have
-	return fmt.Sprintf("%0*d/%s%s", digits, msg.At.Unix(), strings.Repeat("0", max(0, digits-len(msg.Message))), msg.Message)
+	zeros := strings.Repeat("0", max(0, digits-len(msg.Message)))
+	return fmt.Sprintf("%0*d/%s%s", digits, msg.At.Unix(), zeros, msg.Message)
 }
 
 // placeOf returns the place that is in the key of what was said there.
@@ -150,11 +151,11 @@ func textOf(msg *bot.Message) string {
 	if text != "" {
 		parts = append(parts, text)
 	}
-	return shorten(strings.ToValidUTF8(strings.Join(parts, " "), "\uFFFD"))
+	return shortenSaid(strings.ToValidUTF8(strings.Join(parts, " "), "\uFFFD"))
 }
 
-// shorten cuts a text that is too long, between two characters.
-func shorten(text string) string {
+// shortenSaid cuts a text that is too long, between two characters.
+func shortenSaid(text string) string {
 	if len(text) <= mostSaid {
 		return text
 	}
@@ -185,7 +186,7 @@ func (k *Keeper) trim(ctx context.Context, place bot.Place, bytes int) ([]bot.Fa
 	if err != nil {
 		return nil, err
 	}
-	return deletions(list[:k.dropped(list)]), nil
+	return deletionsOf(list[:k.dropped(list)]), nil
 }
 
 // list reads what is kept under keys that begin with prefix, the oldest first.
@@ -202,7 +203,7 @@ func (k *Keeper) list(ctx context.Context, prefix string) ([]bot.Fact, error) {
 func (k *Keeper) dropped(list []bot.Fact) int {
 	bytes := 0
 	for i := range slices.Backward(list) {
-		bytes += len(read(&list[i]).Text)
+		bytes += len(readSaid(&list[i]).Text)
 		if len(list)-i > k.opts.Messages || bytes > k.opts.Bytes {
 			return i + 1
 		}
@@ -210,14 +211,14 @@ func (k *Keeper) dropped(list []bot.Fact) int {
 	return 0
 }
 
-func read(f *bot.Fact) (s said) {
+func readSaid(f *bot.Fact) (s said) {
 	if json.Unmarshal([]byte(f.Value), &s) != nil {
 		return said{}
 	}
 	return s
 }
 
-func deletions(list []bot.Fact) []bot.Fact {
+func deletionsOf(list []bot.Fact) []bot.Fact {
 	gone := make([]bot.Fact, len(list))
 	for i := range list {
 		gone[i] = bot.Fact{Bucket: talkBucket, Key: list[i].Key}
@@ -247,7 +248,7 @@ func (k *Keeper) Since(ctx context.Context, msg *bot.Message, session bot.Sessio
 	}
 	var t turn.Talk
 	for i := range list {
-		if s := read(&list[i]); s.Text != "" {
+		if s := readSaid(&list[i]); s.Text != "" {
 			t.Said = append(t.Said, journal.Remark{
 				At: k.timeOf(s.At), Caller: s.Caller, Name: s.Name, Text: s.Text,
 			})
@@ -288,9 +289,9 @@ func (k *Keeper) Began(ctx context.Context, call *turn.Call, cleared bool) ([]bo
 		return nil, err
 	}
 	if call.Session.Person() != "" {
-		list = slices.DeleteFunc(list, func(f bot.Fact) bool { return read(&f).Caller != msg.Caller })
+		list = slices.DeleteFunc(list, func(f bot.Fact) bool { return readSaid(&f).Caller != msg.Caller })
 	}
-	return append(began, deletions(list)...), nil
+	return append(began, deletionsOf(list)...), nil
 }
 
 // Switch returns what goes with switching on or off that the talk of a place is kept: everything that is kept is
@@ -315,7 +316,7 @@ func (k *Keeper) Switch(ctx context.Context, call *turn.Call, on bool) ([]bot.Fa
 		Session: call.Session, Place: msg.Place, Purpose: bot.Notice,
 		Content: bot.Content{Text: text, Language: language},
 	}
-	return deletions(list), row, nil
+	return deletionsOf(list), row, nil
 }
 
 // sweepEach is how often it is looked for what is kept and should not be.
@@ -357,7 +358,7 @@ func (k *Keeper) Sweep(ctx context.Context) error {
 		if k.deps.On(place) {
 			of = of[:k.dropped(of)]
 		}
-		gone = append(gone, deletions(of)...)
+		gone = append(gone, deletionsOf(of)...)
 	}
 	if len(gone) == 0 {
 		return nil

@@ -43,7 +43,7 @@ func (w *writer) formatted(m render.Message) {
 		}
 		again := slices.DeleteFunc(slices.Clone(open[keep:]), func(e render.Entity) bool { return e.Offset+e.Length <= at })
 		for _, e := range slices.Backward(open[keep:]) {
-			_, end := markup(e)
+			_, end := tagsOf(e)
 			w.raw(end)
 			after = after || isBlock(e)
 		}
@@ -54,7 +54,7 @@ func (w *writer) formatted(m render.Message) {
 			}
 		}
 		for _, e := range again {
-			begin, _ := markup(e)
+			begin, _ := tagsOf(e)
 			w.raw(begin)
 			open = append(open, e)
 		}
@@ -75,7 +75,7 @@ func (w *writer) formatted(m render.Message) {
 
 // isBlock reports whether a formatting has lines of its own.
 func isBlock(e render.Entity) bool {
-	begin, _ := markup(e)
+	begin, _ := tagsOf(e)
 	return begin == "<pre>" || begin == "<blockquote>"
 }
 
@@ -97,8 +97,8 @@ func (w *writer) piece(text string, open []render.Entity) {
 	}
 }
 
-// markup returns the tags of a formatting. One that is not known has none.
-func markup(e render.Entity) (begin, end string) {
+// tagsOf returns the tags of a formatting. One that is not known has none.
+func tagsOf(e render.Entity) (begin, end string) {
 	switch e.Type {
 	case "bold", "heading":
 		return "<strong>", "</strong>"
@@ -115,15 +115,15 @@ func markup(e render.Entity) (begin, end string) {
 	case "blockquote", "expandable_blockquote":
 		return "<blockquote>", "</blockquote>"
 	case "text_link":
-		if href, ok := link(e.URL); ok {
+		if href, ok := safeHref(e.URL); ok {
 			return `<a rel="noopener noreferrer nofollow" href="` + href + `">`, "</a>"
 		}
 	}
 	return "", ""
 }
 
-// link returns an address as an attribute, if following it only opens a page or writes a letter.
-func link(address string) (href string, ok bool) {
+// safeHref returns an address as an attribute, if following it only opens a page or writes a letter.
+func safeHref(address string) (href string, ok bool) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return "", false

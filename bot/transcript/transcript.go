@@ -77,7 +77,8 @@ type writer struct {
 // Write writes the page. Besides the entries it holds no content as a whole.
 func Write(ctx context.Context, deps Deps, page *Page, out io.Writer) error {
 	w := &writer{
-		Deps: deps, page: page, words: deps.Words.Transcript(page.Language), out: bufio.NewWriter(out), pictures: maxPictures,
+		Deps: deps, page: page, words: deps.Words.Transcript(page.Language), out: bufio.NewWriter(out),
+		pictures: maxPictures,
 	}
 	w.head()
 	for _, turn := range turnsOf(page.Entries) {
