@@ -28,6 +28,8 @@ const (
 	personaRevisionBucket = "persona_revision"
 	// missed precedes the name of a persona that is no longer configured, once that was said.
 	missed = "!"
+	// recordTool is what the audit log calls the choice of a persona; "" is none, or in a topic that of the group.
+	recordTool = "persona_set"
 )
 
 // Persona is a way to answer: what the operator offers to chats and topics.
@@ -43,12 +45,13 @@ type Persona struct {
 // Has reports whether the persona has a tool.
 func (p *Persona) Has(tool string) bool { return p.Tools == nil || slices.Contains(p.Tools, tool) }
 
-// PersonaDeps are the dependencies of Personas. All are required.
+// PersonaDeps are the dependencies of Personas. All but Audit are required.
 type PersonaDeps struct {
 	Store   facts.Store
 	Offered []Persona
 	Words   texts.Words
 	Now     func() time.Time
+	Audit   turn.Audit
 }
 
 // Personas knows which personas were chosen. It is safe for concurrent use and starts no goroutines.
@@ -174,7 +177,9 @@ func (p *Personas) Press(_ context.Context, call *turn.Call) (turn.Effect, error
 		value, _ = p.valueHere(call)
 		return preference.ShowCard(call, toast, p.card(call, value, "")), nil
 	default:
-		e := p.store(call, value)
+		e := p.deps.Audit.Record(p.store(call, value), call, recordTool, map[string]string{
+			"persona": value, "for": choiceKey(call),
+		})
 		toast.Content.Text = w.SettingDone(msg.Language)
 		shown := p.card(call, value, msg.Signature())
 		e.Change.Send = preference.ShowCard(call, toast, shown).Change.Send

@@ -21,7 +21,6 @@ import (
 	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
-	"github.com/zephbot/zephbot/tools"
 )
 
 // Path is what the path of every hook begins with; its name follows.
@@ -56,7 +55,7 @@ type Outbox interface {
 	Wake(place bot.Place)
 }
 
-// Deps are the dependencies of Hooks. All but Gone, Operators, Observe, Names, Line and Recorded are required.
+// Deps are the dependencies of Hooks. All but Gone, Operators, Observe, Names and Audit are required.
 type Deps struct {
 	Channel, Bot string
 	Store        Store
@@ -78,15 +77,12 @@ type Deps struct {
 	// Private returns the chat with a person alone: only there a secret is told.
 	Private func(person string) bot.Place
 	// URL returns what leads to the address at which hooks are called, as their callers see it.
-	URL func() string
-	Key []byte // of this service, from which the secrets of hooks that were made in chats are derived
-	// Line makes facts of a change for the audit log, which are stored with it; Recorded writes down what is stored.
-	// nil = nothing is recorded.
-	Line     func(call *tools.Call) []bot.Fact
-	Recorded func(ctx context.Context)
-	Observe  func(result string) // counts what became of a call; nil = nothing does
-	Now      func() time.Time    // of the store: the processes that share it agree on it
-	Log      zerolog.Logger
+	URL     func() string
+	Key     []byte // of this service, from which the secrets of hooks that were made in chats are derived
+	Audit   turn.Audit
+	Observe func(result string) // counts what became of a call; nil = nothing does
+	Now     func() time.Time    // of the store: the processes that share it agree on it
+	Log     zerolog.Logger
 }
 
 // Config is a hook of the configuration.

@@ -14,7 +14,6 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
-	"github.com/zephbot/zephbot/tools"
 )
 
 const (
@@ -210,27 +209,13 @@ func (h *Hooks) store(call *turn.Call, k *stored, verb string, e turn.Effect) (t
 		fact.Value = ""
 		e.Change.Facts = append(e.Change.Facts, bot.Fact{Bucket: lastBucket, Key: k.key})
 	}
-	if h.deps.Line != nil {
-		args, err := json.Marshal(map[string]string{"name": k.name(), "owner": k.Owner.Caller, "prompt": k.Prompt})
-		if err != nil {
-			return turn.Effect{}, fmt.Errorf("hook: %w", err)
-		}
-		msg := call.Message
-		e.Change.Facts = append(e.Change.Facts, h.deps.Line(&tools.Call{
-			ID: msg.ID, Tool: recordTool + verb, Args: args, Trail: &tools.Trail{ApprovedBy: msg.Caller},
-			Origin: tools.Origin{
-				Channel: msg.Place.Channel, Session: string(call.Session), Chat: msg.Place.ChatKey(), Caller: msg.Caller,
-				Admin: call.Admin,
-			},
-		})...)
-	}
-	e.Change.Facts = append(e.Change.Facts, fact, h.made.Revised())
 	e.Then = func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
-		if h.deps.Recorded != nil {
-			h.deps.Recorded(ctx)
-		}
 		return turn.Effect{}, h.made.Follow(ctx)
 	}
+	e = h.deps.Audit.Record(e, call, recordTool+verb, map[string]string{
+		"name": k.name(), "owner": k.Owner.Caller, "prompt": k.Prompt,
+	})
+	e.Change.Facts = append(e.Change.Facts, fact, h.made.Revised())
 	return e, nil
 }
 

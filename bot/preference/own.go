@@ -26,6 +26,9 @@ const (
 	// ownAsked is the name under which a choice says in which chat the next message of somebody is their text.
 	ownAsked = "instructions_asked"
 
+	// recordTool is what the audit log calls that somebody writes a text, or, with 0 characters, removes it.
+	recordTool = "instructions_set"
+
 	mostOwn = 500 // characters
 	ownWait = 10 * time.Minute
 )
@@ -103,7 +106,12 @@ func (s Settings) forgetOwn(call *turn.Call, toast bot.Row) turn.Effect {
 	e := ShowCard(call, toast, s.settingsCard(call, map[texts.SettingName]string{settingOwn: ""}))
 	e.Change.Facts = s.ownFacts(call.Message.Caller, "")
 	e.Then = s.followed
-	return e
+	return s.recordOwn(e, call, "")
+}
+
+// recordOwn adds to an effect a line of the audit log: that somebody has written a text or removed it, and not the text.
+func (p *Preferences) recordOwn(e turn.Effect, call *turn.Call, text string) turn.Effect {
+	return p.deps.Audit.Record(e, call, recordTool, map[string]int{"characters": utf8.RuneCountInString(text)})
 }
 
 // ownFacts stores a text, "" = none, and says that it is no longer waited for.
@@ -183,7 +191,7 @@ func (p *Preferences) takeOwn(msg *bot.Message) turn.Effect {
 	e := call.Reply(p.ownCard(msg.Language, w.OwnNoted(msg.Language, text), true))
 	e.Change.Facts = p.ownFacts(msg.Caller, text)
 	e.Then = p.followed
-	return e
+	return p.recordOwn(e, call, text)
 }
 
 // Listening returns explanations that also take the texts that people were asked for.

@@ -22,13 +22,14 @@ const (
 	revisions = "preference_revision"
 )
 
-// Deps are the dependencies of Preferences. All are required.
+// Deps are the dependencies of Preferences. All but Audit are required.
 type Deps struct {
 	Store facts.Store
 	Words texts.Words
 	Now   func() time.Time
 	// Redact removes credentials from what people write.
 	Redact func(text string) string
+	Audit  turn.Audit
 }
 
 // Preferences knows what was chosen. It is safe for concurrent use and starts no goroutines.

@@ -2,14 +2,17 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/record"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/cmd/internal/layout"
-
+	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/audit"
 )
 
@@ -113,6 +116,31 @@ func (c *Core) openRecords() {
 		deps.Audit = c.audit
 	}
 	c.records = record.New(deps)
+}
+
+// commandAudit writes what people do by commands and buttons.
+func (c *Core) commandAudit() turn.Audit {
+	return turn.Audit{Line: c.commandLine, Recorded: func(ctx context.Context) { c.records.Settle(ctx) }}
+}
+
+// commandLine is a line about what somebody has done by a command or a button.
+func (c *Core) commandLine(call *turn.Call, what string, args any) []bot.Fact {
+	raw, err := json.Marshal(args)
+	if err != nil {
+		c.log.Error().Err(err).Str("command", what).Msg("command not recorded")
+		return nil
+	}
+	msg := call.Message
+	return c.records.Due(&tools.Call{
+		ID: msg.ID, Tool: what, Args: raw, Trail: &tools.Trail{ApprovedBy: msg.Caller},
+		Origin: tools.Origin{
+			Channel: msg.Place.Channel,
+			Session: string(call.Session),
+			Chat:    msg.Place.ChatKey(),
+			Caller:  msg.Caller,
+			Admin:   call.Admin,
+		},
+	}, nil)
 }
 
 // auditTo returns where the audit is written, for the startup messages.

@@ -38,7 +38,7 @@ func (c *Core) newChoices() *choice.Choices {
 
 // newPersonas makes the personas of the configuration.
 func (c *Core) newPersonas() *choice.Personas {
-	deps := choice.PersonaDeps{Store: c.stores.Bot, Words: c.words(), Now: c.now}
+	deps := choice.PersonaDeps{Store: c.stores.Bot, Words: c.words(), Now: c.now, Audit: c.commandAudit()}
 	for _, name := range slices.Sorted(maps.Keys(c.cfg.Personas)) {
 		own := c.cfg.Personas[name]
 		persona := choice.Persona{Name: name, Instructions: own.Instructions, Voice: own.Voice}

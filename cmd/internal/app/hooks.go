@@ -15,7 +15,6 @@ import (
 	"github.com/zephbot/zephbot/bot/hook"
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/cmd/internal/config"
-	"github.com/zephbot/zephbot/tools"
 )
 
 // Limits of the listener of the hooks. What calls it is a program that sends at once.
@@ -69,8 +68,7 @@ func (s *service) openHooks(store bot.Store) error {
 		Private:   func(person string) bot.Place { return telegram.Private(s.ch.bot, person) },
 		URL:       c.callsURL,
 		Key:       key,
-		Line:      func(call *tools.Call) []bot.Fact { return c.records.Due(call, nil) },
-		Recorded:  c.records.Settle,
+		Audit:     c.commandAudit(),
 		Observe:   c.metrics.HookCall,
 		Now:       c.storeNow,
 		Log:       c.log.With().Str("component", "hooks").Logger(),

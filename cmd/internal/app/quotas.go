@@ -1,7 +1,6 @@
 package app
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/cmd/internal/check"
 	"github.com/zephbot/zephbot/cmd/internal/providers"
-	"github.com/zephbot/zephbot/tools"
 )
 
 // meterOptions are [quotas] as the meter wants them.
@@ -59,22 +57,7 @@ func (s *service) newQuotas(store bot.Store) *quota.Manager {
 
 // quotaLine is what the audit says of a limit that an admin has set or taken back.
 func (c *Core) quotaLine(call *turn.Call, args any) []bot.Fact {
-	raw, err := json.Marshal(args)
-	if err != nil {
-		c.log.Error().Err(err).Msg("quota that was set not recorded")
-		return nil
-	}
-	msg := call.Message
-	return c.records.Due(&tools.Call{
-		ID: msg.ID, Tool: "quota_set", Args: raw, Trail: &tools.Trail{ApprovedBy: msg.Caller},
-		Origin: tools.Origin{
-			Channel: msg.Place.Channel,
-			Session: string(call.Session),
-			Chat:    msg.Place.ChatKey(),
-			Caller:  msg.Caller,
-			Admin:   call.Admin,
-		},
-	}, nil)
+	return c.commandLine(call, "quota_set", args)
 }
 
 // tellLimits warns about limits that were set in the chat and do not fit the models. Those of the configuration are

@@ -35,7 +35,7 @@ type planning struct {
 // openZones reads the time zones that people have set, and what else they have chosen for themselves.
 func (c *Core) openZones(ctx context.Context) error {
 	c.own = preference.New(preference.Deps{
-		Store: c.stores.Bot, Words: c.words(), Now: c.now, Redact: c.redactor.String,
+		Store: c.stores.Bot, Words: c.words(), Now: c.now, Redact: c.redactor.String, Audit: c.commandAudit(),
 	})
 	if err := c.own.Follow(ctx); err != nil {
 		return fmt.Errorf("read what people have chosen: %w", err)
