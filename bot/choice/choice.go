@@ -157,7 +157,10 @@ func (c *Choices) modelNames() []string {
 }
 
 // Press implements turn.Presser.
-func (c *Choices) Press(_ context.Context, call *turn.Call) (turn.Effect, error) {
+func (c *Choices) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	if err := c.Follow(ctx); err != nil { // another process may have stored something a moment ago
+		return turn.Effect{}, err
+	}
 	msg, w := call.Message, c.deps.Words
 	toast := bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query}
 	i := slices.IndexFunc(c.deps.Offered, func(m Model) bool { return msg.Data == buttonData(m.Name) })

@@ -139,6 +139,7 @@ func (p *Personas) Feature() feature.Feature {
 // Setting returns the part of /settings about the persona.
 func (p *Personas) Setting() preference.Section {
 	return preference.Section{
+		Topics: true,
 		Line: func(call *turn.Call) string {
 			if len(p.deps.Offered) == 0 {
 				return ""
@@ -163,7 +164,10 @@ func (p *Personas) mayChoose(call *turn.Call) bool {
 }
 
 // Press implements turn.Presser.
-func (p *Personas) Press(_ context.Context, call *turn.Call) (turn.Effect, error) {
+func (p *Personas) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	if err := p.Follow(ctx); err != nil { // another process may have stored something a moment ago
+		return turn.Effect{}, err
+	}
 	msg, w := call.Message, p.deps.Words
 	toast := bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query}
 	shows := msg.Data == PersonaPrefix+":"

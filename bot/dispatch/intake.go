@@ -372,8 +372,15 @@ func (d *Dispatcher) overhear(ctx context.Context, batch []incoming) error {
 	if d.parts.Talk == nil {
 		return nil
 	}
+	followed := !d.opts.Shared
 	for i := range batch {
 		in := &batch[i]
+		if !followed && in.msg.Place.Group && d.isUnheard(&in.msg) {
+			if err := d.parts.Talk.Follow(ctx); err != nil {
+				return err
+			}
+			followed = true
+		}
 		if !d.isTalk(&in.msg) {
 			continue
 		}
@@ -394,8 +401,12 @@ func (d *Dispatcher) overhear(ctx context.Context, batch []incoming) error {
 // isTalk reports whether a message is kept as what people say to each other. An edit may have put the bot's name into
 // one that was; it replaces what is kept, and nothing else.
 func (d *Dispatcher) isTalk(msg *bot.Message) bool {
-	talk := msg.Kind == bot.Edited || msg.Kind == bot.Text && !d.addressed(msg)
-	return d.parts.Talk != nil && talk && d.parts.Talk.Wants(msg)
+	return d.parts.Talk != nil && d.isUnheard(msg) && d.parts.Talk.Wants(msg)
+}
+
+// isUnheard reports whether a message is not for the bot, or changes one that may not have been.
+func (d *Dispatcher) isUnheard(msg *bot.Message) bool {
+	return msg.Kind == bot.Edited || msg.Kind == bot.Text && !d.addressed(msg)
 }
 
 func (d *Dispatcher) class(msg *bot.Message) turn.Class {

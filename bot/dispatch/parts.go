@@ -66,6 +66,8 @@ type Receiving struct {
 
 // Talk keeps what people of a group say to each other, where the group wants it (bot/talk).
 type Talk interface {
+	// Follow has Wants know what other processes have stored.
+	Follow(ctx context.Context) error
 	// Wants reports whether a message is kept that is not for the bot, provided that its sender may talk here. It reads
 	// nothing.
 	Wants(msg *bot.Message) bool

@@ -23,6 +23,8 @@ type overheard struct {
 
 const heardBucket = "heard"
 
+func (o *overheard) Follow(context.Context) error { return nil }
+
 func (o *overheard) Wants(msg *bot.Message) bool { return msg.Place.Chat == o.chat }
 
 func (o *overheard) Keep(_ context.Context, msg *bot.Message) ([]bot.Fact, error) {

@@ -1,7 +1,7 @@
 // Package preference keeps what people choose in /settings: language, clock, whether voice messages are written down,
-// what becomes of messages while the bot works, receipts, which answers are spoken, and in their own words how they
-// want to be answered. In a group, admins choose whether there are receipts, what is spoken and whether its talk is
-// kept; everything else is each person's own there too.
+// what becomes of messages while the bot works, receipts, which answers are spoken, whether what they say in groups is
+// kept, and in their own words how they want to be answered. In a group, admins choose whether there are receipts, what
+// is spoken and whether its talk is kept; everything else is each person's own there too.
 package preference
 
 import (
@@ -82,6 +82,8 @@ func (p *Preferences) valuesOf(setting texts.SettingName) []string {
 		return []string{"queue", "steer", "interrupt"}
 	case texts.SettingContext:
 		return []string{texts.ContextOff, texts.ContextOn}
+	case texts.SettingTalk:
+		return []string{texts.TalkKept, texts.TalkNever}
 	case texts.SettingReceipts:
 		return []string{texts.ReceiptsShort, texts.ReceiptsAlways, texts.ReceiptsOff}
 	case texts.SettingQuestions:
@@ -143,6 +145,11 @@ func (p *Preferences) Speech(place bot.Place, caller string) string {
 // own.
 func (p *Preferences) Context(place bot.Place) bool {
 	return place.Group && p.of(ownerOf(place, "", texts.SettingContext), texts.SettingContext) == texts.ContextOn
+}
+
+// LeavesOut reports whether a person wants none of what they say in groups to be kept.
+func (p *Preferences) LeavesOut(caller string) bool {
+	return p.of(caller, texts.SettingTalk) == texts.TalkNever
 }
 
 // ownerOf returns whose a setting is: a group has the receipts and the spoken answers of the group.

@@ -42,12 +42,15 @@ type Section struct {
 	// Button returns the button that shows what it can be, with the feature's own data; false = the caller may not
 	// change it. A card that takes the place of the settings has a button with Prefix + ":" that goes back.
 	Button func(call *turn.Call) (button bot.Button, may bool)
+	Topics bool // each topic of a group has its own
 }
 
 // Context keeps what people of a group say to each other (bot/talk).
 type Context interface {
 	// Switch returns what goes with switching it on or off in a place: facts, and what the group is told.
 	Switch(ctx context.Context, call *turn.Call, on bool) ([]bot.Fact, bot.Row, error)
+	// Erased returns the facts that erase what is kept of a person, everywhere.
+	Erased(ctx context.Context, caller string) ([]bot.Fact, error)
 }
 
 // Feature returns /settings.
@@ -88,7 +91,11 @@ func (s Settings) changeable(call *turn.Call) []texts.SettingName {
 	if call.Admin && group {
 		list = append(list, texts.SettingQuestions)
 	}
-	if call.Admin && group && s.Context != nil {
+	switch {
+	case s.Context == nil:
+	case !group:
+		list = append(list, texts.SettingTalk)
+	case call.Admin:
 		list = append(list, texts.SettingContext)
 	}
 	return list
@@ -150,8 +157,9 @@ func (s Settings) settingsCard(call *turn.Call, just map[texts.SettingName]strin
 			buttons = append(buttons, button)
 		}
 	}
+	shown.Own = s.heldInGroups(call)
 	if msg.Place.Group {
-		shown.Shared, shown.Own = s.choosers(call)
+		shown.Shared, shown.Topic = s.chosenByAdmins(call)
 	} else {
 		set, known := just[settingOwn]
 		if !known {
@@ -174,31 +182,44 @@ func (s Settings) settingsCard(call *turn.Call, just map[texts.SettingName]strin
 	return content
 }
 
-// choosers names what the admins of a group choose there, and what each person chooses in private.
-func (s Settings) choosers(call *turn.Call) (shared, own []string) {
-	language := call.Message.Language
+// chosenByAdmins names what the admins of a group choose there: for all of it and, in a topic, for that topic.
+func (s Settings) chosenByAdmins(call *turn.Call) (shared, topic []string) {
 	admin := *call
 	admin.Admin = true
+	name := func(label string, topics bool) {
+		if topics && call.Message.Place.Thread != "" {
+			topic = append(topic, label)
+		} else {
+			shared = append(shared, label)
+		}
+	}
 	for _, setting := range s.changeable(&admin) {
-		shared = append(shared, s.deps.Words.SettingButton(language, setting))
+		topics := setting == texts.SettingModel || setting == texts.SettingContext
+		name(s.deps.Words.SettingButton(call.Message.Language, setting), topics)
 	}
 	for _, section := range s.Sections {
 		if button, may := section.Button(&admin); may {
-			shared = append(shared, button.Label)
+			name(button.Label, section.Topics)
 		}
 	}
+	return shared, topic
+}
+
+// heldInGroups names what each person chooses in private and holds in groups too. A group has the clock of its language,
+// the time zone of the bot, and its own model, receipts and spoken answers.
+func (s Settings) heldInGroups(call *turn.Call) (own []string) {
+	language := call.Message.Language
 	msg := *call.Message
 	msg.Place.Group = false
 	private := *call
 	private.Message = &msg
 	for _, setting := range s.changeable(&private) {
 		switch setting {
-		case texts.SettingZone, texts.SettingModel, texts.SettingReceipts, texts.SettingSpeech: // not in a group
-		default:
+		case texts.SettingLanguage, texts.SettingVoice, texts.SettingBusy, texts.SettingTalk:
 			own = append(own, s.deps.Words.SettingButton(language, setting))
 		}
 	}
-	return shared, own
+	return append(own, s.deps.Words.OwnButton(language))
 }
 
 // valueCard shows what one setting can be, with a button for each value.
@@ -222,6 +243,9 @@ func (s Settings) valueCard(call *turn.Call, setting texts.SettingName) bot.Cont
 
 // Press implements turn.Presser. Who may not change a setting is told whose it is.
 func (s Settings) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	if err := s.Follow(ctx); err != nil { // another process may have stored something a moment ago
+		return turn.Effect{}, err
+	}
 	msg := call.Message
 	toast := bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query}
 	name, value, chooses := strings.Cut(strings.TrimPrefix(msg.Data, Prefix+":"), ":")
@@ -262,12 +286,26 @@ func (s Settings) pressSetting(
 	toast.Content.Text = s.deps.Words.SettingDone(shown.Language)
 	card := s.settingsCard(&given, map[texts.SettingName]string{setting: value})
 	e.Change.Send = ShowCard(&given, toast, card).Change.Send
-	if setting == texts.SettingContext && value != s.valueOf(msg, setting) {
+	return s.withTalk(ctx, call, e, setting, value)
+}
+
+// withTalk adds to the effect of a choice what becomes of the talk of groups that is kept.
+func (s Settings) withTalk(
+	ctx context.Context, call *turn.Call, e turn.Effect, setting texts.SettingName, value string,
+) (turn.Effect, error) {
+	switch {
+	case setting == texts.SettingContext && value != s.valueOf(call.Message, setting):
 		facts, told, err := s.Context.Switch(ctx, call, value == texts.ContextOn)
 		if err != nil {
 			return turn.Effect{}, err
 		}
 		e.Change.Facts, e.Change.Send = append(e.Change.Facts, facts...), append(e.Change.Send, told)
+	case setting == texts.SettingTalk && value == texts.TalkNever:
+		facts, err := s.Context.Erased(ctx, call.Message.Caller)
+		if err != nil {
+			return turn.Effect{}, err
+		}
+		e.Change.Facts = append(e.Change.Facts, facts...)
 	}
 	return e, nil
 }

@@ -29,12 +29,14 @@ type Options struct {
 	For      time.Duration
 }
 
-// Deps are the dependencies of a Keeper. All but On are needed.
+// Deps are the dependencies of a Keeper. All but On and LeavesOut are needed.
 type Deps struct {
 	Store facts.Store
 	// On reports whether the talk of a place is kept; nil = of none. It reads nothing.
 	On func(place bot.Place) bool
-	// Follow has On know what other processes have stored.
+	// LeavesOut reports whether nothing of what a person says is to be kept; nil = of nobody. It reads nothing.
+	LeavesOut func(caller string) bool
+	// Follow has On and LeavesOut know what other processes have stored.
 	Follow func(ctx context.Context) error
 	Redact func(text string) string // removes credentials
 	Zone   func() *time.Location    // of the times that models read
@@ -64,6 +66,9 @@ func New(deps Deps, opts Options) *Keeper {
 	if deps.On == nil {
 		deps.On = func(bot.Place) bool { return false }
 	}
+	if deps.LeavesOut == nil {
+		deps.LeavesOut = func(string) bool { return false }
+	}
 	return &Keeper{deps: deps, opts: opts, since: map[string]*amount{}}
 }
 
@@ -78,10 +83,15 @@ type said struct {
 // mostSaid bounds what is kept of one message, in bytes.
 const mostSaid = 1000
 
-// Wants implements dispatch.Talk. Nothing is kept of people whom nobody knows, of other bots and of commands.
+// Follow implements dispatch.Talk.
+func (k *Keeper) Follow(ctx context.Context) error { return k.deps.Follow(ctx) }
+
+// Wants implements dispatch.Talk. Nothing is kept of people whom nobody knows or who want that, of other bots and of
+// commands.
 func (k *Keeper) Wants(msg *bot.Message) bool {
 	return msg.Place.Group && msg.Place.Ordinary() && msg.Caller != "" && !msg.FromBot && !msg.Unnamed &&
-		msg.Command == "" && !strings.HasPrefix(msg.Text, "/") && msg.Message != "" && k.deps.On(msg.Place)
+		msg.Command == "" && !strings.HasPrefix(msg.Text, "/") && msg.Message != "" && k.deps.On(msg.Place) &&
+		!k.deps.LeavesOut(msg.Caller)
 }
 
 // Keep implements dispatch.Talk. An edit replaces what is kept of its message; it adds nothing.
@@ -248,7 +258,7 @@ func (k *Keeper) Since(ctx context.Context, msg *bot.Message, session bot.Sessio
 	}
 	var t turn.Talk
 	for i := range list {
-		if s := readSaid(&list[i]); s.Text != "" {
+		if s := readSaid(&list[i]); s.Text != "" && !k.deps.LeavesOut(s.Caller) {
 			t.Said = append(t.Said, journal.Remark{
 				At: k.timeOf(s.At), Caller: s.Caller, Name: s.Name, Text: s.Text,
 			})
@@ -319,11 +329,21 @@ func (k *Keeper) Switch(ctx context.Context, call *turn.Call, on bool) ([]bot.Fa
 	return deletionsOf(list), row, nil
 }
 
+// Erased implements preference.Context.
+func (k *Keeper) Erased(ctx context.Context, caller string) ([]bot.Fact, error) {
+	list, err := k.list(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(f bot.Fact) bool { return readSaid(&f).Caller != caller })
+	return deletionsOf(list), nil
+}
+
 // sweepEach is how often it is looked for what is kept and should not be.
 const sweepEach = 10 * time.Minute
 
-// Run erases, until ctx ends, what is more than is kept, and what another process has kept a moment after it was
-// switched off. What is too old is deleted by the store.
+// Run erases, until ctx ends, what is more than is kept, and what another process has kept in the moment in which that
+// was switched off, for the place or by who said it. What is too old is deleted by the store.
 func (k *Keeper) Run(ctx context.Context) error {
 	ticker := time.NewTicker(sweepEach)
 	defer ticker.Stop()
@@ -356,7 +376,10 @@ func (k *Keeper) Sweep(ctx context.Context) error {
 	var gone []bot.Fact
 	for place, of := range places {
 		if k.deps.On(place) {
-			of = of[:k.dropped(of)]
+			more := k.dropped(of)
+			of = slices.Concat(of[:more], slices.DeleteFunc(of[more:], func(f bot.Fact) bool {
+				return !k.deps.LeavesOut(readSaid(&f).Caller)
+			}))
 		}
 		gone = append(gone, deletionsOf(of)...)
 	}

@@ -33,13 +33,14 @@ type group struct {
 	t     *testing.T
 	store *bottest.Store
 	on    map[bot.Place]bool
+	out   map[string]bool // who leaves out what they say
 	now   time.Time
 	n     int
 }
 
 func setup(t *testing.T, o talk.Options) *group {
 	t.Helper()
-	g := &group{t: t, store: bottest.New(), on: map[bot.Place]bool{team: true}, now: start}
+	g := &group{t: t, store: bottest.New(), on: map[bot.Place]bool{team: true}, out: map[string]bool{}, now: start}
 	g.Keeper = g.process(o)
 	return g
 }
@@ -47,8 +48,9 @@ func setup(t *testing.T, o talk.Options) *group {
 func (g *group) process(o talk.Options) *talk.Keeper {
 	return talk.New(talk.Deps{
 		Store: g.store, On: func(p bot.Place) bool { return g.on[p] }, Follow: func(context.Context) error { return nil },
-		Redact: func(text string) string { return strings.ReplaceAll(text, "secret", "[redacted]") },
-		Zone:   func() *time.Location { return time.UTC }, Words: texts.Words{},
+		LeavesOut: func(caller string) bool { return g.out[caller] },
+		Redact:    func(text string) string { return strings.ReplaceAll(text, "secret", "[redacted]") },
+		Zone:      func() *time.Location { return time.UTC }, Words: texts.Words{},
 		Now: func() time.Time { return g.now }, Log: zerolog.Nop(),
 	}, o)
 }
@@ -309,5 +311,46 @@ func TestForget(t *testing.T) {
 	}
 	if err := g.Sweep(t.Context()); err != nil || g.stored() != 0 {
 		t.Errorf("%d are left after a sweep, %v", g.stored(), err)
+	}
+}
+
+// TestLeavesOut: who wants that has nothing kept: what there was is erased at once in all groups, what another process
+// kept in the same moment is given to nobody and swept, and an edit brings nothing back.
+func TestLeavesOut(t *testing.T) {
+	t.Parallel()
+	g := setup(t, most)
+	g.on[topic("7")] = true
+	mine := g.message(team, "2", "mine")
+	g.says(g.Keeper, mine)
+	g.says(g.Keeper, g.message(topic("7"), "2", "mine too"))
+	g.says(g.Keeper, g.message(team, "3", "yours"))
+	facts, err := g.Erased(t.Context(), "telegram:2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.apply(facts)
+	if n := g.stored(); n != 1 {
+		t.Errorf("%d are kept", n)
+	}
+	late, err := g.process(most).Keep(t.Context(), g.message(team, "2", "a moment later"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.apply(late)
+	g.out["telegram:2"] = true
+	mine.Kind, mine.Text = bot.Edited, "mine again"
+	if kept, _ := g.says(g.Keeper, mine); kept != 0 || g.Wants(g.message(team, "2", "never")) {
+		t.Error("it is kept")
+	}
+	if got := g.reads(g.Keeper, team, "4"); got != "15:00 P3 yours" {
+		t.Errorf("read: %q", got)
+	}
+	if err := g.Sweep(t.Context()); err != nil || g.stored() != 1 {
+		t.Errorf("%d are left after a sweep, %v", g.stored(), err)
+	}
+	g.out["telegram:2"] = false
+	g.says(g.Keeper, g.message(team, "2", "kept again"))
+	if n := g.stored(); n != 2 {
+		t.Errorf("%d are kept of who wants it again", n)
 	}
 }

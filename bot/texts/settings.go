@@ -22,13 +22,15 @@ const (
 	SettingContext  SettingName = "context"
 	// SettingQuestions is where the people who may approve are asked about what a group wants.
 	SettingQuestions SettingName = "questions"
+	// SettingTalk is whether the talk of groups that is kept has what a person says.
+	SettingTalk SettingName = "talk"
 )
 
 // ChosenSettings lists the settings that people choose by buttons of /settings, and not by a command.
 func ChosenSettings() []SettingName {
 	return []SettingName{
 		SettingLanguage, SettingClock, SettingVoice, SettingBusy, SettingReceipts, SettingSpeech, SettingContext,
-		SettingQuestions,
+		SettingQuestions, SettingTalk,
 	}
 }
 
@@ -57,13 +59,20 @@ const (
 	ContextOn  = "on"
 )
 
+// Whether the talk of groups that is kept has what a person says.
+const (
+	TalkKept  = "kept"
+	TalkNever = "never"
+)
+
 // settingsBook is what /settings says.
 type settingsBook struct {
 	Head, HeadGroup string
 	Self            string // the name of the language, in it
 	Deaf            string // recordings cannot be written down
-	FootOwn         string
+	FootOwn         string // what holds in groups too
 	FootEach        string // what admins choose, what each person chooses
+	FootTopic       string // what admins choose for the topic, for the whole group, what each person chooses
 	// Asks is above the values of a setting, and Buttons is its name: in the list, and on the button that shows them.
 	Asks, Buttons map[string]string
 	// Values are what the settings can be, by SETTING_VALUE; where there is none, SETTING_auto. With _own
@@ -83,8 +92,9 @@ type Settings struct {
 	Now         time.Time // as an example of the clock
 	Values      map[SettingName]string
 	More        []string // lines of other features
-	// Shared and Own name what the admins of a group choose there, and what each person chooses in private.
-	Shared, Own []string
+	// Shared and Topic name what the admins of a group choose there for all of it, and for one topic; Own what each person
+	// chooses in private, and what holds in groups too.
+	Shared, Topic, Own []string
 }
 
 // Settings answers /settings. A group has no language, clock or voice: these are each person's own.
@@ -105,7 +115,11 @@ func (w Words) Settings(language string, s Settings) string {
 			shared += "\n" + chosen(SettingContext)
 		}
 		lines := append([]string{b.HeadGroup, zone, model, shared, chosen(SettingQuestions)}, s.More...)
-		foot := fmt.Sprintf(b.FootEach, strings.Join(s.Shared, ", "), strings.Join(s.Own, ", "))
+		shared, own := strings.Join(s.Shared, ", "), strings.Join(s.Own, ", ")
+		foot := fmt.Sprintf(b.FootEach, shared, own)
+		if len(s.Topic) > 0 {
+			foot = fmt.Sprintf(b.FootTopic, strings.Join(s.Topic, ", "), shared, own)
+		}
 		return strings.Join(append(lines, "", foot), "\n")
 	}
 	voice := b.Deaf
@@ -116,10 +130,13 @@ func (w Words) Settings(language string, s Settings) string {
 		b.Head, chosen(SettingLanguage), line(SettingClock, w.hour(language, now)), zone, model, voice,
 		chosen(SettingBusy), shared,
 	}, s.More...)
+	if s.Context {
+		lines = append(lines, chosen(SettingTalk))
+	}
 	if w.Owner { // nobody else is here
 		return strings.Join(lines, "\n")
 	}
-	return strings.Join(append(lines, "", b.FootOwn), "\n")
+	return strings.Join(append(lines, "", fmt.Sprintf(b.FootOwn, strings.Join(s.Own, ", "))), "\n")
 }
 
 // SettingButton labels the button of a setting.

@@ -103,13 +103,15 @@ func everything(l string) map[string][]string {
 		}, Speaks: true}), w.Settings(l, texts.Settings{Zone: "UTC", Model: "gpt", Group: group, Values: map[texts.SettingName]string{texts.SettingBusy: "queue", texts.SettingReceipts: texts.ReceiptsShort}}))
 		m["Settings"] = append(m["Settings"], w.Settings(l, texts.Settings{Zone: "UTC", Group: group, Context: true, Values: map[texts.SettingName]string{
 			texts.SettingContext: texts.ContextOn, texts.SettingReceipts: texts.ReceiptsShort, texts.SettingBusy: "queue",
-		}}))
+			texts.SettingTalk: texts.TalkNever,
+		}, Shared: []string{"Receipts"}, Topic: []string{"Persona"}, Own: []string{"Language"}}))
 		m["TalkOn"] = append(m["TalkOn"], w.TalkOn(l, "Ann", texts.Kept{Messages: 40, For: 24 * time.Hour, Hidden: group}))
 		m["SettingNot"] = append(m["SettingNot"], w.SettingNot(l, group))
 	}
 	for setting, values := range map[texts.SettingName][]string{
 		texts.SettingLanguage: {""}, texts.SettingClock: {"", "12", "24"}, texts.SettingVoice: {"on", "off"}, texts.SettingBusy: {"queue", "steer", "interrupt"},
 		texts.SettingReceipts: {"off", "short", "always"}, texts.SettingSpeech: {"asked", "spoken", "always"}, texts.SettingContext: {"off", "on"}, texts.SettingQuestions: {"here", "private"},
+		texts.SettingTalk: {"kept", "never"},
 	} {
 		m["SettingAsks"] = append(m["SettingAsks"], w.SettingAsks(l, setting))
 		for _, value := range values {

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/choice"
@@ -55,15 +57,48 @@ func (c *Core) newPersonas() *choice.Personas {
 
 // manner returns how a message is to be answered: by the persona of its conversation, and as its sender wants it.
 func (c *Core) manner(ctx context.Context, session bot.SessionKey, msg *bot.Message) (turn.Manner, error) {
+	behind := c.followChoices(ctx)
 	m := c.personas.Manner(session)
 	m.Model = c.choices.Of(session)
-	err := c.personas.Missing(ctx, session, msg.Language, &m)
+	err := errors.Join(behind, c.personas.Missing(ctx, session, msg.Language, &m))
 	if msg.Place.Ordinary() { // elsewhere people read it who have nothing to do with the bot
 		var unread error
 		m.Own, unread = c.own.OwnInstructions(ctx, msg.Caller)
 		err = errors.Join(err, unread)
 	}
 	return m, err
+}
+
+// followChoices reads what people have chosen, if another process may have stored it a moment ago.
+func (c *Core) followChoices(ctx context.Context) error {
+	if !c.shared() {
+		return nil
+	}
+	var reads errgroup.Group
+	follow := func(read func(context.Context) error) { reads.Go(func() error { return read(ctx) }) }
+	follow(c.own.Follow)
+	follow(c.zones.Follow)
+	if len(c.cfg.Personas) > 0 {
+		follow(c.personas.Follow)
+	}
+	if c.choices.Several() {
+		follow(c.choices.Follow)
+	}
+	return reads.Wait()
+}
+
+// following runs commands once what people have chosen is read.
+type following struct {
+	turn.Commands
+	follow func(ctx context.Context) error
+}
+
+// Run implements turn.Commands.
+func (f following) Run(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	if err := f.follow(ctx); err != nil {
+		return turn.Effect{}, err
+	}
+	return f.Commands.Run(ctx, call)
 }
 
 // modelLineOf names the model of a conversation, for people.

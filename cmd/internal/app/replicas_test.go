@@ -30,22 +30,6 @@ var apart = map[string]struct{ line, reason string }{
 		"the press follows the restart at once; of two processes, the first that has the new rule withdraws the " +
 			"question before the second has it",
 	},
-	"group_context": {
-		"ben@team: shall we meet at four?",
-		"the message follows at once; a process that did not switch it on keeps nothing for a second (replicas_group_context)",
-	},
-	"group_context_topic": {
-		"ben@forum/7: das Kennwort ist Pflaume",
-		"the message follows at once; a process that did not switch it on keeps nothing for a second",
-	},
-	"hook_moves": {
-		"migrate team",
-		"the call follows at once; what one process was sending to the old group arrives after the answer that the other one sends",
-	},
-	"hook_orders": {
-		"ben@team: /hooks",
-		"the hook is called at once; a process that ben has not written to knows what he is called a second later",
-	},
 	"memory": {
 		"ben: which editor do I use?",
 		"the message follows at once; a process in which nothing was remembered for a person knows a second later that something is",
@@ -53,10 +37,6 @@ var apart = map[string]struct{ line, reason string }{
 	"model_unavailable": {
 		"model asked 2",
 		"a try is due by the clock of the process that looks; one whose clock is a minute ahead makes the next one at once",
-	},
-	"persona": {
-		"ben@forum/7: /tools",
-		"the next message follows at once; a process that did not store a choice has it a second later",
 	},
 	"quota_set": {
 		"ann: /quota unset 1002 turns/day",
@@ -73,10 +53,6 @@ var apart = map[string]struct{ line, reason string }{
 	"speech_stopped": {
 		"ann: what is in the box",
 		"the message follows at once; a process in which answers were not switched to be spoken speaks them a second later",
-	},
-	"timezone": {
-		"ann: /timezone asia/kathmandu",
-		"the next message follows at once; in a process that did not set a zone, the times of messages are in it a second later",
 	},
 }
 

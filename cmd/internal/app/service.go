@@ -234,7 +234,7 @@ func newService(c *Core, ch channel) (*service, error) {
 		Runner:       runner,
 		Guard:        ch.guard,
 		Meter:        s.meter,
-		Commands:     s.commands,
+		Commands:     following{s.commands, c.followChoices},
 		Approvals:    questions,
 		Explanations: c.own.Listening(decided),
 		Buttons: dispatch.Buttons{

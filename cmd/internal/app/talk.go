@@ -18,7 +18,7 @@ func (c *Core) openTalk(ch channel) *talk.Keeper {
 		on = nil
 	}
 	return talk.New(talk.Deps{
-		Store: c.stores.Bot, On: on, Follow: c.own.Follow, Redact: c.redactor.String, Words: c.words(),
+		Store: c.stores.Bot, On: on, LeavesOut: c.own.LeavesOut, Follow: c.own.Follow, Redact: c.redactor.String, Words: c.words(),
 		Zone:   func() *time.Location { return cmp.Or(c.zone(), time.UTC) },
 		Hidden: ch.hidden, Now: c.now, Log: c.log,
 	}, talk.Options{
