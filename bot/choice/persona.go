@@ -179,14 +179,14 @@ func (p *Personas) Press(ctx context.Context, call *turn.Call) (turn.Effect, err
 		toast.Alert, toast.Content.Text = true, w.PersonaNotThere(msg.Language)
 	case shows:
 		value, _ = p.valueHere(call)
-		return preference.ShowCard(call, toast, p.card(call, value, "")), nil
+		return call.ShowCard(toast, p.card(call, value, "")), nil
 	default:
 		e := p.deps.Audit.Record(p.store(call, value), call, recordTool, map[string]string{
 			"persona": value, "for": choiceKey(call),
 		})
 		toast.Content.Text = w.SettingDone(msg.Language)
 		shown := p.card(call, value, msg.Signature())
-		e.Change.Send = preference.ShowCard(call, toast, shown).Change.Send
+		e.Change.Send = call.ShowCard(toast, shown).Change.Send
 		return e, nil
 	}
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{toast}}}, nil

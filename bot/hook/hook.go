@@ -55,7 +55,7 @@ type Outbox interface {
 	Wake(place bot.Place)
 }
 
-// Deps are the dependencies of Hooks. All but Gone, Operators, Observe, Names and Audit are required.
+// Deps are the dependencies of Hooks. All but Gone, Operators, Observe, Names, FollowNames and Audit are required.
 type Deps struct {
 	Channel, Bot string
 	Store        Store
@@ -72,8 +72,10 @@ type Deps struct {
 	Current func(session bot.SessionKey) bot.SessionKey
 	// Language returns the language of a person whose client told this one.
 	Language func(caller, told string) string
-	// Names returns what people are called, by caller id; nil = none are known.
-	Names func() map[string]string
+	// Names returns what people are called, by caller id; nil = none are known. FollowNames has it know what other processes
+	// have stored; nil = there are none.
+	Names       func() map[string]string
+	FollowNames func(ctx context.Context) error
 	// Private returns the chat with a person alone: only there a secret is told.
 	Private func(person string) bot.Place
 	// URL returns what leads to the address at which hooks are called, as their callers see it.
@@ -134,6 +136,7 @@ func (h *Hooks) Feature(words texts.Words) feature.Feature {
 		Name:     "hooks",
 		Off:      h == nil,
 		Commands: []feature.Command{{Name: "hooks", Run: h.Command, OffText: words.HookOff}},
+		Buttons:  []feature.Button{{Prefix: Prefix, Presser: h}},
 		Run:      h.Run,
 		Follow:   h.Follow,
 		Moved:    func() { h.made.Forget() },

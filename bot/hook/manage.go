@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
@@ -33,6 +32,7 @@ type stored struct {
 	Place  bot.Place `json:"place"`
 	Title  string    `json:"title,omitempty"` // of the group
 	Prompt string    `json:"prompt"`
+	When   []string  `json:"when,omitempty"` // conditions
 	Salt   string    `json:"salt"`
 	Made   time.Time `json:"made"`
 	Paused bool      `json:"paused,omitempty"`
@@ -83,9 +83,18 @@ func (h *Hooks) secretOf(k *stored) string {
 func (h *Hooks) hookOf(k *stored) *hook {
 	prompt, err := ParsePrompt(k.Prompt)
 	if err != nil { // another version has taken it
-		prompt = Prompt{words: k.Prompt, gaps: []string{wholeBody}}
+		prompt = Prompt{source: k.Prompt, words: k.Prompt, gaps: []string{wholeBody}}
+	}
+	var when []Condition
+	for _, text := range k.When {
+		c, err := ParseCondition(text)
+		if err != nil { // another version has taken it: no call meets it
+			c = Condition{name: eventName, value: text}
+		}
+		when = append(when, c)
 	}
 	return &hook{
+		when: when,
 		name: k.name(), secret: h.secretOf(k), prompt: prompt, owner: k.Owner, place: k.Place, title: k.Title,
 		off:    k.isOff(),
 		stored: &bot.Fact{Bucket: bucket, Key: k.key, Value: k.raw, Was: new(k.raw)},
@@ -107,7 +116,8 @@ func (h *Hooks) Command(ctx context.Context, call *turn.Call) (turn.Effect, erro
 	name, prompt, _ := strings.Cut(strings.TrimSpace(rest), " ")
 	verb, name, prompt = strings.ToLower(verb), strings.ToLower(name), strings.TrimSpace(prompt)
 	if verb == "" && rest == "" {
-		return h.list(ctx, call)
+		list, err := h.visibleHooks(ctx, call)
+		return call.Reply(h.listPage(call, list, 0)), err
 	}
 	if verb == "add" && name != "" {
 		return h.add(call, name, prompt, revision)
@@ -126,28 +136,37 @@ func (h *Hooks) Command(ctx context.Context, call *turn.Call) (turn.Effect, erro
 	case k == nil || !own && !call.Admin:
 		return call.ReplyText(w.HookGone(msg.Language, name)), nil
 	case !own && (verb == "secret" || verb == "resume"):
-		return call.ReplyText(w.HookNotYours(msg.Language, k.ownerName())), nil
+		return call.ReplyText(w.HookNotYours(msg.Language, k.Owner.name())), nil
 	}
-	changed := new(*k)
-	var text string
-	switch verb {
-	case "remove":
-		return h.store(call, changed, "remove", call.ReplyText(w.HookRemoved(msg.Language, name)))
-	case "pause":
-		changed.Paused, text = true, w.HookPaused(msg.Language, name)
-	case "resume":
-		changed.Paused, changed.Left, text = false, "", w.HookResumed(msg.Language, name)
-	default:
-		changed.Salt = rand.Text()
-		return h.store(call, changed, verb, h.tell(call, changed, w.HookRenewed(msg.Language, name)))
+	changed, text := h.changed(k, verb, msg.Language)
+	if verb == "secret" {
+		return h.store(call, changed, verb, h.tell(call, changed, text))
 	}
 	return h.store(call, changed, verb, call.ReplyText(text))
+}
+
+// changed returns a hook as it is once it is paused, resumed, removed or has a new secret, and the text that says so.
+func (h *Hooks) changed(k *stored, verb, language string) (changed *stored, text string) {
+	changed = new(*k)
+	w, name := h.deps.Words, k.name()
+	switch verb {
+	case "remove":
+		text = w.HookRemoved(language, name)
+	case "pause":
+		changed.Paused, text = true, w.HookPaused(language, name)
+	case "resume":
+		changed.Paused, changed.Left, text = false, "", w.HookResumed(language, name)
+	case "secret":
+		changed.Salt, text = rand.Text(), w.HookRenewed(language, name)
+	}
+	return changed, text
 }
 
 // add makes a hook in the chat of a command, in the name of who gives it. It is made only if the hooks are still those
 // of a revision, so that no two in different chats have one name.
 func (h *Hooks) add(call *turn.Call, name, prompt, revision string) (turn.Effect, error) {
 	msg, w := call.Message, h.deps.Words.At(call.Message.Place)
+	when, prompt := cutConditions(prompt)
 	prompt = cmp.Or(prompt, w.HookPrompt(msg.Language))
 	made := h.made.Value()
 	_, wrong := ParsePrompt(prompt)
@@ -169,7 +188,8 @@ func (h *Hooks) add(call *turn.Call, name, prompt, revision string) (turn.Effect
 	k := &stored{
 		key:   string(h.deps.Engine.Session(msg)) + "/" + name,
 		Owner: owner{msg.Caller, msg.Person, msg.Name, msg.Username, cmp.Or(msg.Told, msg.Language)},
-		Place: msg.Place, Title: msg.Title, Prompt: prompt, Salt: rand.Text(), Made: h.deps.Now().UTC(),
+		Place: msg.Place, Title: msg.Title, Prompt: prompt, When: when, Salt: rand.Text(),
+		Made: h.deps.Now().UTC(),
 	}
 	e, err := h.store(call, k, "add", h.tell(call, k, w.HookMade(msg.Language, name)))
 	if err != nil {
@@ -181,21 +201,29 @@ func (h *Hooks) add(call *turn.Call, name, prompt, revision string) (turn.Effect
 
 // tell answers a command with a text, and tells who gave it the secret of a hook: in private.
 func (h *Hooks) tell(call *turn.Call, k *stored, text string) turn.Effect {
-	msg := call.Message
+	msg, secret := call.Message, h.secretText(call, k)
+	if !msg.Place.Group {
+		return call.ReplyText(text + "\n\n" + secret)
+	}
+	e := call.ReplyText(text + " " + h.deps.Words.At(msg.Place).HookSent(msg.Language))
+	e.Change.Send = append(e.Change.Send, h.inPrivate(call, secret))
+	return e
+}
+
+// secretText says how a hook is called, and with which secret.
+func (h *Hooks) secretText(call *turn.Call, k *stored) string {
 	address := Path + k.name()
 	if h.deps.URL != nil {
 		address = strings.TrimSuffix(h.deps.URL(), "/") + address
 	}
-	secret := bot.Content{Text: h.deps.Words.HookSecret(msg.Language, k.name(), address, h.secretOf(k))}
-	if !msg.Place.Group {
-		secret.Text = text + "\n\n" + secret.Text
-		return call.Reply(secret)
-	}
-	e := call.ReplyText(text + " " + h.deps.Words.At(msg.Place).HookSent(msg.Language))
-	private := call.Reply(secret).Change.Send[0]
-	private.Session, private.Place, private.ReplyTo = "", h.deps.Private(msg.Person), ""
-	e.Change.Send = append(e.Change.Send, private)
-	return e
+	return h.deps.Words.HookSecret(call.Message.Language, k.name(), address, h.secretOf(k))
+}
+
+// inPrivate is a message to who gave a command or pressed a button, for them alone.
+func (h *Hooks) inPrivate(call *turn.Call, text string) bot.Row {
+	row := call.ReplyText(text).Change.Send[0]
+	row.Session, row.Place, row.ReplyTo = "", h.deps.Private(call.Message.Person), ""
+	return row
 }
 
 // store adds to the answer to a command that a hook is as it is now, or, of the verb remove, that it is gone. The last
@@ -213,7 +241,7 @@ func (h *Hooks) store(call *turn.Call, k *stored, verb string, e turn.Effect) (t
 		return turn.Effect{}, h.made.Follow(ctx)
 	}
 	e = h.deps.Audit.Record(e, call, recordTool+verb, map[string]string{
-		"name": k.name(), "owner": k.Owner.Caller, "prompt": k.Prompt,
+		"name": k.name(), "owner": k.Owner.Caller, "prompt": k.Prompt, "when": strings.Join(k.When, " "),
 	})
 	e.Change.Facts = append(e.Change.Facts, fact, h.made.Revised())
 	return e, nil
@@ -227,15 +255,19 @@ func (h *Hooks) test(call *turn.Call, name string) (turn.Effect, error) {
 	case k == nil:
 		return call.ReplyText(w.HookGone(msg.Language, name)), nil
 	case k.owner.Caller != msg.Caller:
-		return call.ReplyText(w.HookNotYours(msg.Language, cmp.Or(k.owner.Name, k.owner.Person))), nil
+		return call.ReplyText(w.HookNotYours(msg.Language, k.owner.name())), nil
 	}
+	return h.withTest(call, k, call.ReplyText(w.HookTested(msg.Language, name)))
+}
+
+// withTest adds to an effect the arrival of a call that tries a hook.
+func (h *Hooks) withTest(call *turn.Call, k *hook, e turn.Effect) (turn.Effect, error) {
 	brought := content{text: testBody, value: map[string]any{"test": true}, event: "test"}
-	id := strings.Join([]string{"hook", name, "test", msg.ID}, "-")
-	arrival, err := h.arrivalOf(k.message(id, k.prompt.text(name, brought), h.deps.Now()))
+	id := strings.Join([]string{"hook", k.name, "test", call.Message.ID}, "-")
+	arrival, err := h.arrivalOf(k.message(id, k.prompt.text(k.name, brought), h.deps.Now()))
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	e := call.ReplyText(w.HookTested(msg.Language, name))
 	e.Change.Arrive, e.Wake = []bot.Arrival{arrival}, []bot.SessionKey{arrival.Session}
 	return e, nil
 }
@@ -243,39 +275,8 @@ func (h *Hooks) test(call *turn.Call, name string) (turn.Effect, error) {
 // testBody is what a test brings.
 const testBody = `{"test": true}`
 
-// list answers /hooks: in a private chat with the hooks of its person, in a group with those that run there.
-func (h *Hooks) list(ctx context.Context, call *turn.Call) (turn.Effect, error) {
-	msg := call.Message
-	last, err := h.deps.Store.FactsOf(ctx, lastBucket, "", h.deps.Now())
-	if err != nil {
-		return turn.Effect{}, err
-	}
-	var list []texts.Hook
-	add := func(key string, of owner, shown texts.Hook) {
-		inChat := bot.SessionKey(key[:strings.LastIndexByte(key, '/')]).InChat(msg.Place.ChatKey())
-		if msg.Place.Group && !inChat || !msg.Place.Group && of.Caller != msg.Caller {
-			return
-		}
-		if i := slices.IndexFunc(last, func(f bot.Fact) bool { return f.Key == key }); i >= 0 {
-			shown.Last, _ = time.Parse(time.RFC3339, last[i].Value) // zero if another version wrote it
-		}
-		shown.Owner = cmp.Or(of.Name, of.Username, of.Person)
-		list = append(list, shown)
-	}
-	for i := range h.opts.Config {
-		c := &h.opts.Config[i]
-		k := h.find(c.Name)
-		session := h.sessionOf(k.message("", "", time.Time{}))
-		add(string(session)+"/"+c.Name, k.owner, texts.Hook{Name: c.Name, Config: true})
-	}
-	for _, k := range h.made.Value() {
-		add(k.key, k.Owner, texts.Hook{Name: k.name(), Paused: k.Paused, Left: k.Left != ""})
-	}
-	slices.SortFunc(list, func(a, b texts.Hook) int { return cmp.Compare(a.Name, b.Name) })
-	return call.ReplyText(h.deps.Words.At(msg.Place).HookList(msg.Language, list, msg.Place.Group)), nil
-}
-
-func (k *stored) ownerName() string { return cmp.Or(k.Owner.Name, k.Owner.Username, k.Owner.Person) }
+// name is what an owner is called.
+func (o *owner) name() string { return cmp.Or(o.Name, o.Username, o.Person) }
 
 // Left is for the dispatcher (dispatch.Runs): the hooks of a chat that the bot was removed from are off, and their
 // owners are told.

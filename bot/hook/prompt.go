@@ -36,13 +36,14 @@ const (
 // the content; {{body}} is all of it, and {{event}} the kind of event. What a call brings is never put between the
 // words: the words keep the names, and the values follow, quoted as material.
 type Prompt struct {
-	words string
-	gaps  []string // the names, each once, in order
+	source string // as it was written
+	words  string
+	gaps   []string // the names, each once, in order
 }
 
 // ParsePrompt reads a prompt.
 func ParsePrompt(text string) (Prompt, error) {
-	var p Prompt
+	p := Prompt{source: text}
 	var words strings.Builder
 	if n := utf8.RuneCountInString(text); n > MaxPrompt {
 		return p, fmt.Errorf("has %d characters; allowed: %d", n, MaxPrompt)
@@ -108,6 +109,29 @@ func ParseCondition(text string) (Condition, error) {
 		return c, fmt.Errorf("%q is neither like event=push nor like .action=closed", cutValue(text, 60))
 	}
 	return c, nil
+}
+
+// String returns the condition as it is written.
+func (c Condition) String() string { return c.name + "=" + c.value }
+
+// cutConditions takes the conditions off the beginning of a text: words that are one, such as event=push.
+func cutConditions(text string) (conditions []string, rest string) {
+	for {
+		text = strings.TrimSpace(text)
+		word := firstWordOf(text)
+		if _, err := ParseCondition(word); err != nil {
+			return conditions, text
+		}
+		conditions, text = append(conditions, word), text[len(word):]
+	}
+}
+
+// firstWordOf returns what is before the first white space of a text.
+func firstWordOf(text string) string {
+	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
+		return text[:i]
+	}
+	return text
 }
 
 // isMet reports whether a call brought the value.

@@ -89,7 +89,7 @@ func (s Settings) askOwn(ctx context.Context, call *turn.Call, toast bot.Row) (t
 		return turn.Effect{}, err
 	}
 	w := s.deps.Words.At(msg.Place)
-	e := ShowCard(call, toast, s.ownCard(msg.Language, w.OwnAsk(msg.Language, now, mostOwn, ownWait), now != ""))
+	e := call.ShowCard(toast, s.ownCard(msg.Language, w.OwnAsk(msg.Language, now, mostOwn, ownWait), now != ""))
 	until := s.deps.Now().Add(ownWait)
 	s.own.note(msg.Caller, s.deps.Now())
 	e.Change.Facts = []bot.Fact{{
@@ -103,7 +103,7 @@ func (s Settings) askOwn(ctx context.Context, call *turn.Call, toast bot.Row) (t
 // forgetOwn removes the text of a person.
 func (s Settings) forgetOwn(call *turn.Call, toast bot.Row) turn.Effect {
 	toast.Content.Text = s.deps.Words.SettingDone(call.Message.Language)
-	e := ShowCard(call, toast, s.settingsCard(call, map[texts.SettingName]string{settingOwn: ""}))
+	e := call.ShowCard(toast, s.settingsCard(call, map[texts.SettingName]string{settingOwn: ""}))
 	e.Change.Facts = s.ownFacts(call.Message.Caller, "")
 	e.Then = s.followed
 	return s.recordOwn(e, call, "")

@@ -272,9 +272,9 @@ func (s Settings) pressSetting(
 	case setting == texts.SettingModel, setting == texts.SettingZone:
 		return s.runCommand(ctx, call, name, toast)
 	case name != "" && !chooses:
-		return ShowCard(call, toast, s.valueCard(call, setting)), nil
+		return call.ShowCard(toast, s.valueCard(call, setting)), nil
 	case name == "":
-		return ShowCard(call, toast, s.settingsCard(call, nil)), nil
+		return call.ShowCard(toast, s.settingsCard(call, nil)), nil
 	}
 	e := s.storeChoice(ownerOf(msg.Place, msg.Caller, setting), setting, value, s.standardOf(setting))
 	shown := *msg
@@ -285,7 +285,7 @@ func (s Settings) pressSetting(
 	given.Message = &shown
 	toast.Content.Text = s.deps.Words.SettingDone(shown.Language)
 	card := s.settingsCard(&given, map[texts.SettingName]string{setting: value})
-	e.Change.Send = ShowCard(&given, toast, card).Change.Send
+	e.Change.Send = given.ShowCard(toast, card).Change.Send
 	return s.withTalk(ctx, call, e, setting, value)
 }
 
@@ -321,16 +321,6 @@ func (s Settings) runCommand(
 	e, err := s.Run(ctx, &given)
 	e.Change.Send = append([]bot.Row{toast}, e.Change.Send...)
 	return e, err
-}
-
-// ShowCard puts a card in place of the one whose button was pressed, and answers the press.
-func ShowCard(call *turn.Call, toast bot.Row, content bot.Content) turn.Effect {
-	msg := call.Message
-	row := bot.Row{Session: call.Session, Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: content}
-	if msg.Message == "" {
-		row.Purpose = bot.Reply
-	}
-	return turn.Effect{Change: bot.Change{Send: []bot.Row{toast, row}}}
 }
 
 var _ turn.Presser = Settings{}

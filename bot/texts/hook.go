@@ -21,6 +21,9 @@ type hookBook struct {
 	Full                                     count  // hooks
 	Left                                     string // names
 	Prompt                                   string // what a hook asks if nothing was said
+	Asks, Only                               string // on a card: prompt; conditions
+	Test, Renew                              string // on buttons
+	AskRenew, AskRemove                      string // name
 }
 
 // Hook is a hook as people see it.
@@ -29,6 +32,7 @@ type Hook struct {
 	Paused, Left bool      // Left: the bot was removed from its chat
 	Config       bool      // it is an entry of the configuration
 	Last         time.Time // when it was called; zero = never
+	Prompt, When string    // "" = not for its reader; there are no conditions
 }
 
 // HookCalled is the line above the answer of a turn that the call of a hook began.
@@ -53,25 +57,61 @@ func (w Words) HookList(language string, list []Hook, group bool) string {
 	}
 	lines := []string{head}
 	for i := range list {
-		k := &list[i]
-		line := "• " + nameOfTask(k.Name) + " · " + b.Never
-		if !k.Last.IsZero() {
-			line = "• " + nameOfTask(k.Name) + " · " + fmt.Sprintf(b.Last, w.Moment(language, k.Last))
-		}
-		switch {
-		case k.Paused:
-			line += " · " + b.Paused
-		case k.Left:
-			line += " · " + b.OffLeft
-		case k.Config:
-			line += " · " + b.OfConfig
-		}
-		if group {
-			line += " · " + fmt.Sprintf(b.By, named(k.Owner))
-		}
-		lines = append(lines, line)
+		lines = append(lines, "• "+w.hookLine(language, &list[i], group))
 	}
 	return strings.Join(append(lines, b.Help), "\n")
+}
+
+// hookLine is the name and the state of a hook.
+func (w Words) hookLine(language string, k *Hook, group bool) string {
+	b := &w.in(language).Hooks
+	line := nameOfTask(k.Name) + " · "
+	if k.Last.IsZero() {
+		line += b.Never
+	} else {
+		line += fmt.Sprintf(b.Last, w.Moment(language, k.Last))
+	}
+	switch {
+	case k.Paused:
+		line += " · " + b.Paused
+	case k.Left:
+		line += " · " + b.OffLeft
+	case k.Config:
+		line += " · " + b.OfConfig
+	}
+	if group {
+		line += " · " + fmt.Sprintf(b.By, named(k.Owner))
+	}
+	return line
+}
+
+// HookCard shows one hook.
+func (w Words) HookCard(language string, k *Hook, group bool) string {
+	b := &w.in(language).Hooks
+	lines := []string{w.hookLine(language, k, group)}
+	if k.Prompt != "" {
+		lines = append(lines, fmt.Sprintf(b.Asks, k.Prompt))
+	}
+	if k.When != "" {
+		lines = append(lines, fmt.Sprintf(b.Only, k.When))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// HookButtons labels what can be done with a hook besides what can be done with a task (ScheduleButtons).
+func (w Words) HookButtons(language string) (test, renew string) {
+	b := &w.in(language).Hooks
+	return b.Test, b.Renew
+}
+
+// HookAsksRenew asks whether a hook is to get a new secret.
+func (w Words) HookAsksRenew(language, name string) string {
+	return fmt.Sprintf(w.in(language).Hooks.AskRenew, nameOfTask(name))
+}
+
+// HookAsksRemove asks whether a hook is to be removed.
+func (w Words) HookAsksRemove(language, name string) string {
+	return fmt.Sprintf(w.in(language).Hooks.AskRemove, nameOfTask(name))
 }
 
 // HookOff says that no hook can be called here.

@@ -17,9 +17,13 @@ func hooks(l string, m map[string][]string) {
 		"HookCalled": w.HookCalled, "HookRevoked": w.HookRevoked, "HookMade": w.HookMade, "HookRenewed": w.HookRenewed,
 		"HookRemoved": w.HookRemoved, "HookPaused": w.HookPaused, "HookResumed": w.HookResumed, "HookTested": w.HookTested,
 		"HookTaken": w.HookTaken, "HookGone": w.HookGone, "HookOfConfig": w.HookOfConfig,
+		"HookAsksRenew": w.HookAsksRenew, "HookAsksRemove": w.HookAsksRemove,
 	} {
 		m[name] = []string{say(l, "x")}
 	}
+	test, renew := w.HookButtons(l)
+	m["HookButtons"] = []string{test, renew}
+	m["HookCard"] = []string{w.HookCard(l, &texts.Hook{Name: "x", Owner: "Ann", Prompt: "Look", When: "event=push"}, true)}
 	m["HookOff"], m["HookHelp"], m["HookAdmins"] = []string{w.HookOff(l)}, []string{w.HookHelp(l)}, []string{w.HookAdmins(l)}
 	m["HookName"], m["HookPromptWrong"] = []string{w.HookName(l)}, []string{w.HookPromptWrong(l, 2000)}
 	m["HookSecret"] = []string{w.HookSecret(l, "x", "https://b/hooks/x", "whsec_1")}
