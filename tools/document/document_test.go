@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
+	"fmt"
 	"image/jpeg"
 	"os"
 	"path/filepath"
@@ -24,7 +26,14 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
+	flag.Parse()
 	compiled = filepath.Join(dir, "pdfium")
+	if testing.Short() { // with the race detector, compiling PDFium takes long: the tests of the service keep it here
+		compiled = filepath.Join(os.TempDir(), fmt.Sprint("zephbot-tests-", os.Getuid()), "pdfium")
+		if err := newReader().Prepare(context.Background()); err != nil {
+			panic(err)
+		}
+	}
 	shared.Store(newReader())
 	code := m.Run()
 	_ = os.RemoveAll(dir) // it is a temporary directory
@@ -100,9 +109,19 @@ func TestText(t *testing.T) {
 	}
 }
 
+// alone skips, with -short as the race detector runs tests, what a single goroutine does: reading further documents.
+// TestText reads one of each kind.
+func alone(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a document is read by one goroutine, which TestText watches")
+	}
+}
+
 // A scan has no text; its pages are drawn, as many as a model is shown.
 func TestPages(t *testing.T) {
 	t.Parallel()
+	alone(t)
 	scan := documenttest.Scan(10)
 	if text, _, err := reader(t).Text(t.Context(), file(t, scan), document.PDF); text != "" || err != nil {
 		t.Errorf("%q, %v", text, err)
@@ -139,6 +158,7 @@ func TestNoPlaceForPDFium(t *testing.T) {
 // A page that unpacks to gigabytes costs a process its life, and the service nothing.
 func TestAPDFBomb(t *testing.T) {
 	t.Parallel()
+	alone(t)
 	_, _, err := reader(t).Text(t.Context(), file(t, documenttest.PDFBomb(64<<20)), document.PDF)
 	if !errors.Is(err, document.ErrTooLarge) && !errors.Is(err, document.ErrDamaged) {
 		t.Errorf("%v", err)

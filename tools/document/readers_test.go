@@ -25,6 +25,7 @@ func readAs(name string, content []byte) (string, error) {
 // What programs write is read as people see it; the texts were compared by eye.
 func TestRealDocuments(t *testing.T) {
 	t.Parallel()
+	alone(t)
 	files, err := filepath.Glob("testdata/real/*")
 	if err != nil || len(files) < 20 {
 		t.Fatal(files, err)
@@ -140,6 +141,7 @@ func lockedZip() []byte {
 // What is hard in each format.
 func TestFormats(t *testing.T) {
 	t.Parallel()
+	alone(t)
 	const box = `<w:txbxContent><w:p><w:r><w:t>in a box</w:t></w:r></w:p></w:txbxContent>`
 	const sst = `<sst><si><r><t>sha</t></r><r><t>red</t></r><rPh><t>x</t></rPh></si></sst>`
 	const styles = `<styleSheet><numFmts><numFmt numFmtId="164" formatCode="[$-407]d/\ mmm\ yyyy"/><numFmt numFmtId="165" formatCode="#,##0.00\ [$€-407];[Red]\-#,##0.00\ [$€-407]"/>` +
@@ -246,6 +248,7 @@ func TestFormats(t *testing.T) {
 // Sheets that say they are endless, and elements that never end, cost little.
 func TestEndlessDocuments(t *testing.T) {
 	t.Parallel()
+	alone(t)
 	cell := `<table:table-cell table:number-columns-repeated="16384"><text:p>` + strings.Repeat("x", 2000) + `</text:p></table:table-cell>`
 	for name, content := range map[string][]byte{
 		"a.ods":  odfWith("spreadsheet", "", `<office:spreadsheet><table:table>`+strings.Repeat(`<table:table-row table:number-rows-repeated="1048576">`+cell+`</table:table-row>`, 50)+`</table:table></office:spreadsheet>`),
