@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/cost"
 )
 
 // Artist is a provider that makes pictures. It returns what that cost, also with an error.
@@ -32,24 +31,10 @@ func (p *Painter) Price(req *llm.PictureRequest) (usd float64, known bool) {
 	return p.artist.PictureUSD(req), p.unpriced == ""
 }
 
-// Paint makes a picture. A call of which nobody knows how it has ended has cost what was set aside.
+// Paint makes a picture.
 func (p *Painter) Paint(ctx context.Context, req *llm.PictureRequest) (llm.Picture, float64, error) {
 	most := p.artist.PictureUSD(req)
-	if most <= 0 && p.unpriced == "" {
-		picture, _, err := p.artist.Draw(ctx, req)
-		return picture, 0, err //nolint:wrapcheck // the provider's own error
-	}
-	h, err := holdAmount(ctx, "draw", cost.Amount{USD: most, Unpriced: p.unpriced})
-	if err != nil {
-		return llm.Picture{}, 0, err
-	}
-	picture, usd, err := p.artist.Draw(ctx, req)
-	if llm.MayHaveCost(err) {
-		usd = most
-	}
-	h.settleHold(ctx, cost.Amount{USD: usd})
-	if p.observe != nil && usd > 0 {
-		p.observe(usd)
-	}
-	return picture, usd, err //nolint:wrapcheck // the provider's own error
+	return payFor(ctx, "draw", Cost{USD: most, Unpriced: p.unpriced}, most, p.observe, func() (llm.Picture, float64, error) {
+		return p.artist.Draw(ctx, req) //nolint:wrapcheck // the provider's own error
+	})
 }

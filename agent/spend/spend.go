@@ -114,8 +114,8 @@ type Embedder struct {
 
 // Cost is what something costs that is not paid by a model's input and output.
 type Cost struct {
-	// USD of a million tokens of texts that are embedded, a minute of a recording, or a million characters that are
-	// spoken; 0 = nothing.
+	// USD of a million tokens of texts that are embedded, a minute of a recording, a million characters that are spoken,
+	// or a picture; 0 = nothing.
 	USD float64
 	// Unpriced names the model if nobody knows its price, which is not 0 then; "" = it is known.
 	Unpriced string
@@ -135,23 +135,44 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	for _, text := range texts {
 		tokens += window.Tokens(text)
 	}
-	usd := float64(tokens) * e.cost.USD / 1e6
-	if e.cost.isFree() || tokens == 0 {
-		return e.embedder.Embed(ctx, texts) //nolint:wrapcheck // the provider's own error
+	price, most := e.cost, float64(tokens)*e.cost.USD/1e6
+	if tokens == 0 {
+		price = Cost{}
 	}
-	h, err := holdAmount(ctx, "embed", cost.Amount{USD: usd, Unpriced: e.cost.Unpriced})
+	call := func() ([][]float32, float64, error) {
+		vectors, err := e.embedder.Embed(ctx, texts)
+		if err != nil && !mayHaveCost(err) {
+			return vectors, 0, err //nolint:wrapcheck // the provider's own error
+		}
+		return vectors, most, err //nolint:wrapcheck // the provider's own error
+	}
+	vectors, _, err := payFor(ctx, "embed", price, most, e.observe, call)
+	return vectors, err
+}
+
+// payFor makes a call that has a price, unless that is nothing. The most USD that it may cost are set aside before, and a
+// call of which nobody knows how it has ended has cost them. observe is told what it has cost; may be nil.
+func payFor[T any](
+	ctx context.Context, purpose string, price Cost, most float64, observe func(usd float64),
+	call func() (T, float64, error),
+) (made T, usd float64, err error) {
+	if price.isFree() {
+		made, _, err = call()
+		return made, 0, err
+	}
+	h, err := holdAmount(ctx, purpose, cost.Amount{USD: most, Unpriced: price.Unpriced})
 	if err != nil {
-		return nil, err
+		return made, 0, err
 	}
-	vectors, err := e.embedder.Embed(ctx, texts)
-	if err != nil && !mayHaveCost(err) {
-		usd = 0
+	made, usd, err = call()
+	if llm.MayHaveCost(err) {
+		usd = most
 	}
 	h.settleHold(ctx, cost.Amount{USD: usd})
-	if e.observe != nil && usd > 0 {
-		e.observe(usd)
+	if observe != nil && usd > 0 {
+		observe(usd)
 	}
-	return vectors, err //nolint:wrapcheck // the provider's own error
+	return made, usd, err
 }
 
 // mayHaveCost reports whether a call that failed may have cost something: not if the vendor refused it.
@@ -184,7 +205,8 @@ func NewTranscriber(listener Listener, cost Cost, observe func(usd float64)) *Tr
 	return &Transcriber{listener: listener, cost: cost, observe: observe}
 }
 
-// Speaker is a provider that speaks, with a voice or, if it is "", the configured one. It returns what that cost, also with an error.
+// Speaker is a provider that speaks, with a voice or, if it is "", the configured one. It returns what that cost, also
+// with an error.
 type Speaker interface {
 	Speak(ctx context.Context, text, voice string) (sound llm.Sound, usd float64, err error)
 }
@@ -206,26 +228,11 @@ func (v *Voice) Price(text string) float64 {
 	return float64(utf8.RuneCountInString(text)) / 1e6 * v.cost.USD
 }
 
-// Speak has a text spoken with a voice, "" = the configured one. A call of which nobody knows how it has ended has cost what was set aside.
+// Speak has a text spoken with a voice, "" = the configured one.
 func (v *Voice) Speak(ctx context.Context, text, voice string) (llm.Sound, float64, error) {
-	if v.cost.isFree() {
-		sound, _, err := v.speaker.Speak(ctx, text, voice)
-		return sound, 0, err //nolint:wrapcheck // the provider's own error
-	}
-	most := v.Price(text)
-	h, err := holdAmount(ctx, "speak", cost.Amount{USD: most, Unpriced: v.cost.Unpriced})
-	if err != nil {
-		return llm.Sound{}, 0, err
-	}
-	sound, usd, err := v.speaker.Speak(ctx, text, voice)
-	if llm.MayHaveCost(err) {
-		usd = most
-	}
-	h.settleHold(ctx, cost.Amount{USD: usd})
-	if v.observe != nil && usd > 0 {
-		v.observe(usd)
-	}
-	return sound, usd, err //nolint:wrapcheck // the provider's own error
+	return payFor(ctx, "speak", v.cost, v.Price(text), v.observe, func() (llm.Sound, float64, error) {
+		return v.speaker.Speak(ctx, text, voice) //nolint:wrapcheck // the provider's own error
+	})
 }
 
 // slowest is the fewest bytes of a recording a second that are expected, if nobody says how long it lasts: speech in
@@ -239,18 +246,7 @@ func (t *Transcriber) Transcribe(
 	if length <= 0 {
 		length = time.Duration(size) * time.Second / slowest
 	}
-	if t.cost.isFree() {
-		text, _, err := t.listener.Transcribe(ctx, name, recording, size, length)
-		return text, 0, err //nolint:wrapcheck // the provider's own error
-	}
-	h, err := holdAmount(ctx, "transcribe", cost.Amount{USD: length.Minutes() * t.cost.USD, Unpriced: t.cost.Unpriced})
-	if err != nil {
-		return "", 0, err
-	}
-	text, usd, err := t.listener.Transcribe(ctx, name, recording, size, length)
-	h.settleHold(ctx, cost.Amount{USD: usd})
-	if t.observe != nil && usd > 0 {
-		t.observe(usd)
-	}
-	return text, usd, err //nolint:wrapcheck // the provider's own error
+	return payFor(ctx, "transcribe", t.cost, length.Minutes()*t.cost.USD, t.observe, func() (string, float64, error) {
+		return t.listener.Transcribe(ctx, name, recording, size, length) //nolint:wrapcheck // the provider's own error
+	})
 }

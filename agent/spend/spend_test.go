@@ -296,3 +296,71 @@ func TestNoTimeToWait(t *testing.T) {
 		p.check(t)
 	}
 }
+
+// maker speaks and draws, at a price, and fails as it is told.
+type maker struct {
+	usd float64
+	err error
+}
+
+func (m maker) Speak(context.Context, string, string) (llm.Sound, float64, error) {
+	return llm.Sound{}, m.usd, m.err
+}
+
+func (m maker) Draw(context.Context, *llm.PictureRequest) (llm.Picture, float64, error) {
+	return llm.Picture{}, m.usd, m.err
+}
+
+func (maker) PictureUSD(*llm.PictureRequest) float64 { return 0.5 }
+
+// TestMedia: for a recording, speech or a picture, the most that it may cost is set aside, and what it has cost is paid;
+// if nobody knows how the call has ended, the most.
+func TestMedia(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		usd, want float64
+		err       error
+	}{
+		"works":  {usd: 0.1, want: 0.1},
+		"fails":  {err: io.EOF},
+		"breaks": {err: &llm.Error{Kind: llm.Timeout, UnderWay: true}, want: 0.5},
+	} {
+		seen := 0.0
+		observe := func(usd float64) { seen += usd }
+		voice := spend.NewVoice(maker{tt.usd, tt.err}, spend.Cost{USD: 1e5}, observe)
+		painter := spend.NewPainter(maker{tt.usd, tt.err}, "", observe)
+		scribe := spend.NewTranscriber(&ear{usd: tt.usd, err: tt.err}, spend.Cost{USD: 0.5}, observe)
+		for what, call := range map[string]func(ctx context.Context) (float64, error){
+			"voice": func(ctx context.Context) (usd float64, err error) {
+				_, usd, err = voice.Speak(ctx, "words", "")
+				return usd, err
+			},
+			"picture": func(ctx context.Context) (usd float64, err error) {
+				_, usd, err = painter.Paint(ctx, &llm.PictureRequest{})
+				return usd, err
+			},
+			"recording": func(ctx context.Context) (usd float64, err error) {
+				_, usd, err = scribe.Transcribe(ctx, "a.ogg", strings.NewReader(""), 0, time.Minute)
+				return usd, err
+			},
+		} {
+			p := &purse{}
+			seen = 0
+			usd, err := call(cost.WithPayer(t.Context(), p))
+			if usd != tt.want || seen != tt.want || !errors.Is(err, tt.err) {
+				t.Errorf("%s %s: $%v, observed $%v, %v", what, name, usd, seen, err)
+			}
+			if len(p.reserved) != 1 || p.reserved[0] != (cost.Amount{USD: 0.5}) {
+				t.Errorf("%s %s: reserved %+v", what, name, p.reserved)
+			}
+			if want := (cost.Amount{USD: tt.want}); tt.want > 0 {
+				p.check(t, want)
+			} else {
+				p.check(t)
+			}
+			if _, err := call(t.Context()); !errors.Is(err, cost.ErrNobody) {
+				t.Errorf("%s that nobody pays: %v", what, err)
+			}
+		}
+	}
+}
