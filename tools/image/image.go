@@ -110,7 +110,8 @@ func New(o Options) (tools.Tool, error) {
 			_, err := m.wish(ctx, call, in)
 			return err
 		},
-		Run: m.run,
+		Run:     m.run,
+		Changes: m.changes,
 	})
 }
 
@@ -190,7 +191,7 @@ func (m maker) wish(ctx context.Context, call *tools.Call, in args) (*Wish, erro
 	switch {
 	case len(w.Edit) > maxInput:
 		return nil, tools.Errorf(tools.InvalidParameters, "the picture has more than %d MB", maxInput>>20)
-	case ending(w.EditType) == "":
+	case pictureEndings()[w.EditType] == "":
 		return nil, tools.Errorf(tools.InvalidParameters, "only PNG, JPEG and WebP can be changed; this is %s", w.EditType)
 	}
 	return w, nil
@@ -253,16 +254,38 @@ func (m maker) run(ctx context.Context, call *tools.Call, in args) (*tools.Resul
 	return result, nil
 }
 
+// changes says under which names a picture may be stored: the first that is free, in each format.
+func (m maker) changes(_ context.Context, call *tools.Call, in args) (tools.Changes, error) {
+	root, err := m.open(call.Origin)
+	if err != nil {
+		return tools.Changes{}, err
+	}
+	defer func() { _ = root.Close() }() // only a handle of a directory
+	dir, err := filepath.EvalSymlinks(root.Name())
+	if err != nil {
+		return tools.Changes{}, &tools.Error{Category: tools.ServerError, Message: "the working directory cannot be used", Err: err}
+	}
+	area := tools.Area{Root: dir, Alone: true}
+	for _, ending := range pictureEndings() {
+		for n := 1; n <= mostSame; n++ {
+			name := pictureName(in.Prompt, n, ending)
+			if _, err := root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+				area.Paths = append(area.Paths, filepath.Join(dir, name))
+				break
+			}
+		}
+	}
+	return tools.Changes{Files: []tools.Area{area}}, nil
+}
+
 // store writes a picture under a name of its own.
 func (m maker) store(ctx context.Context, root *os.Root, prompt string, made *Made) (name string, err error) {
-	name = baseName(prompt) + ending(made.Type)
-	if err := m.Admit(ctx, filepath.Join(root.Name(), name), int64(len(made.Data))); err != nil {
-		return name, err
+	ending := pictureEndings()[made.Type]
+	if err := m.Admit(ctx, filepath.Join(root.Name(), pictureName(prompt, 1, ending)), int64(len(made.Data))); err != nil {
+		return pictureName(prompt, 1, ending), err
 	}
 	for n := 1; n <= mostSame; n++ {
-		if n > 1 {
-			name = fmt.Sprintf("%s-%d%s", baseName(prompt), n, ending(made.Type))
-		}
+		name = pictureName(prompt, n, ending)
 		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if errors.Is(err, fs.ErrExist) {
 			continue
@@ -277,6 +300,14 @@ func (m maker) store(ctx context.Context, root *os.Root, prompt string, made *Ma
 		return name, nil
 	}
 	return name, errors.New("there are too many pictures of this name")
+}
+
+// pictureName is the nth name of a picture: with the first words of its prompt, as in picture-a-red-fox-2.png.
+func pictureName(prompt string, n int, ending string) string {
+	if n == 1 {
+		return baseName(prompt) + ending
+	}
+	return fmt.Sprintf("%s-%d%s", baseName(prompt), n, ending)
 }
 
 // baseName makes a name of the first words of a prompt: "a red fox" is picture-a-red-fox.
@@ -294,7 +325,7 @@ func baseName(prompt string) string {
 	return name
 }
 
-// ending is that of the name of a picture; "" = of another format.
-func ending(mediaType string) string {
-	return map[string]string{"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp"}[mediaType]
+// pictureEndings returns how the names of pictures end, by their media types.
+func pictureEndings() map[string]string {
+	return map[string]string{"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp"}
 }

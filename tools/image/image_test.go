@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,12 +78,17 @@ func TestSays(t *testing.T) {
 	toolstest.CheckSays(t, image.Says(), map[string]toolstest.Said{image.Name: {Act: act.Makes}})
 }
 
-// TestMakes: a picture is stored under a name of its own, sent without text, and its price is told.
+// TestMakes: a picture is stored under a name of its own, which can be undone, sent without text, and its price is told.
 func TestMakes(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	for _, name := range []string{"picture-a-red-fox-in.png", "picture-a-red-fox-in-2.png"} {
-		result, err := s.call(t, `{"prompt":"A red fox, in snow!","shape":"portrait"}`)
+		const wanted = `{"prompt":"A red fox, in snow!","shape":"portrait"}`
+		changes, err := s.Changes(t.Context(), &tools.Call{Args: json.RawMessage(wanted), Origin: tools.Origin{Session: "s"}})
+		if err != nil || len(changes.Files) != 1 || !slices.Contains(changes.Files[0].Paths, filepath.Join(changes.Files[0].Root, name)) {
+			t.Errorf("it changes %+v, %v", changes, err)
+		}
+		result, err := s.call(t, wanted)
 		if err != nil || !strings.Contains(result.Text, name) || !strings.Contains(result.Text, "0.042 USD") {
 			t.Fatalf("%+v, %v", result, err)
 		}
