@@ -118,7 +118,7 @@ func newRun(t *testing.T, s story, kill *point) *run {
 	}
 	r.fake.AddUser(telegramtest.User{ID: ann, FirstName: "Ann", Language: "en"})
 	r.fake.AddPrivate(ann)
-	r.model = newModelServer(scripted, func(ctx context.Context, phase string) { r.request(ctx, model, phase) })
+	r.model = newModelServer(scripted, r.request)
 	t.Cleanup(r.model.Close)
 	if s.cluster != nil {
 		r.base = s.cluster.Database(t, "")
