@@ -54,6 +54,32 @@ func TestQuestionsInWords(t *testing.T) {
 	}
 }
 
+// TestWhatIsAround: of declarations that fit alike, the one whose file or package is about the question is first, words
+// that say little do not outweigh others, and code for tests stands behind.
+func TestWhatIsAround(t *testing.T) {
+	t.Parallel()
+	b := setup(t, file.Options{}, nil)
+	const opens = "\n\n// Open opens the %s.\nfunc Open() error { return nil }\n"
+	for path, text := range map[string]string{
+		"a/zoo/open.go":        "package zoo" + fmt.Sprintf(opens, "store"),
+		"b/vault/doc.go":       "// Package vault keeps documents of customers, encrypted.\npackage vault\n",
+		"b/vault/open.go":      "package vault" + fmt.Sprintf(opens, "store"),
+		"a/mail/send.go":       "package mail\n\n// Sending retries a letter.\nfunc Sending() {}\n",
+		"a/one/without.go":     "package one\n\nfunc without() { list() }\n",
+		"a/lettertest/fake.go": "package lettertest\n\n// Postmark stamps a parcel.\nfunc Postmark() {}\n",
+		"z/post/parcel.go":     "package post\n\n// Postmark stamps a parcel.\nfunc Postmark() {}\n",
+	} {
+		b.put(b.ws("ann", path), text)
+	}
+	for question, want := range map[string]string{
+		"open the store of encrypted customers": "[1] b/vault/open.go:4-4",
+		"send a letter without asking":          "[1] a/mail/send.go:4-4",
+		"stamp a parcel":                        "[1] z/post/parcel.go:4-4",
+	} {
+		b.has(b.find("ann", args{"query": question}), want)
+	}
+}
+
 // TestCommonNames: a name that many symbols have does not stand before what the rest of a question says, and a question
 // of which a symbol has one common word only is answered.
 func TestCommonNames(t *testing.T) {

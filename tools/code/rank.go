@@ -77,12 +77,7 @@ func (r *root) rankSymbols(w *wanted) []found {
 	q := r.lookupWords(w.words, w.others)
 	telling := r.tellingNames(w.identifiers, len(w.words))
 	var best top
-	for p, f := range r.files {
-		if !w.match(p) {
-			continue
-		}
-		base := q.wordWeights(f.path)
-		factor := fileQuality(p, w.tests)
+	for _, f := range r.fitFiles(q, w) {
 		for i := range f.entries {
 			e := &f.entries[i]
 			score := w.nameScore(e)
@@ -90,14 +85,11 @@ func (r *root) rankSymbols(w *wanted) []found {
 				score = structural - 0.005
 			}
 			named := score > 0
-			if len(w.words) > 0 && score < structural {
-				fit := q.fitScore(e, base) * factor * kindWorth(e.kind)
-				if fit > 0 {
-					score = max(score, weakest+(structural-0.01-weakest)*fit)
-				}
+			if fit := f.fitOf(i); fit > 0 && score < structural {
+				score = max(score, weakest+(structural-0.01-weakest)*fit*kindWorth(e.kind))
 			}
 			if score > 0 {
-				best.addFound(found{r, p, *e, score, named}, w.limit)
+				best.addFound(found{r, f.path, *e, score, named}, w.limit)
 			}
 		}
 	}
@@ -159,6 +151,9 @@ func (r *root) lookupWords(words []string, others map[string][]string) *query {
 			count = float64(r.counts[id])
 		}
 		idf := math.Log(1 + n/(count+0.5))
+		if isVague(word) {
+			idf *= vagueWeigh
+		}
 		for _, other := range others[word] {
 			if id, ok := r.ids[other]; ok && q.at[id] == 0 {
 				q.at[id] = uint8(i+1) | akin
@@ -194,13 +189,10 @@ func (q *query) wordWeights(terms []term) []uint32 {
 }
 
 // fitScore returns how well a symbol fits, from 0 to 1: the share of the words that it has, rare words counting more
-// (BM25 with fields), and how much of its name the question mentions.
-func (q *query) fitScore(e *entry, base []uint32) float64 {
-	if q.total == 0 || q.known == 0 {
-		return 0
-	}
-	own := q.wordWeights(e.terms)
-	if own == nil {
+// (BM25 with fields), and how much of its name the question mentions. own are the weights of the words in the symbol,
+// base those in the path of its file.
+func (q *query) fitScore(e *entry, own, base []uint32) float64 {
+	if own == nil || q.total == 0 {
 		return 0 // only its file fits; another symbol of it may fit better
 	}
 	sum, covered, named := 0.0, 0.0, 0
@@ -257,15 +249,20 @@ func containsFold(s, part string) bool {
 func fileQuality(p string, tests bool) float64 {
 	base := strings.ToLower(path.Base(p))
 	test := strings.Contains(base, "_test.") || strings.HasPrefix(base, "test_") || strings.Contains(base, ".test.") ||
-		strings.Contains(base, ".spec.") || strings.Contains(base, "_spec.") || strings.Contains(p, "testdata/") ||
-		strings.HasPrefix(p, "test/") || strings.HasPrefix(p, "tests/") ||
-		strings.Contains(p, "/test/") || strings.Contains(p, "/tests/")
+		strings.Contains(base, ".spec.") || strings.Contains(base, "_spec.")
+	forTests := false
+	for dir := range strings.SplitSeq(path.Dir(p), "/") {
+		test = test || dir == "testdata" || dir == "test" || dir == "tests"
+		forTests = forTests || strings.HasSuffix(dir, "test") || strings.Contains(dir, "mock")
+	}
 	switch {
 	case test && !tests:
 		return 0.75
 	case strings.HasPrefix(p, "vendor/") || strings.Contains(p, "/vendor/") || strings.Contains(p, "third_party/"),
 		strings.HasSuffix(base, ".min.js"), strings.HasSuffix(base, ".pb.go"), strings.Contains(base, "generated"):
 		return 0.7
+	case forTests && !tests: // such as httptest
+		return 0.85
 	}
 	return 1
 }

@@ -3,6 +3,7 @@ package code
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -213,6 +214,27 @@ func isFiller(word string) bool {
 	}
 	return false
 }
+
+// vagueWeigh is what a word that says little counts, in comparison with another one that is as rare.
+const vagueWeigh = 0.6
+
+// vagueWords are frequent in questions and say little there. In programs they are names, and so seem to say much.
+var vagueWords = sync.OnceValue(func() map[string]bool {
+	const list = `whether without within while after before once one two than then only also more most less several own
+		each other another they them their still just now never always no yes here up out off over under through during
+		between against because until since both same such very too but he she his her him every nothing something
+		anything nobody somebody anybody first last long new way thing things take takes taken give gives given keep
+		keeps kept let lets say says said go goes going come comes know knows known leave leaves left want wants need
+		needs put puts tell tells told ask asks see sees seen call called mean means exactly later again away back`
+	out := map[string]bool{}
+	for _, word := range strings.Fields(list) {
+		out[normalWord(word)] = true
+	}
+	return out
+})
+
+// isVague reports whether a word, as it is compared, says little in a question.
+func isVague(word string) bool { return vagueWords()[word] }
 
 // questionWords returns the words of a question and its identifiers, each once.
 func questionWords(text string) (words, identifiers []string) {

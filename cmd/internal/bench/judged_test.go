@@ -65,7 +65,8 @@ func TestSearchJudged(t *testing.T) {
 	if half != "tune" && half != "judge" {
 		t.Skip("ZEPH_JUDGE is neither tune nor judge; see docs/search.md")
 	}
-	list := slices.Concat(judgedModules(t, half), judgedPython(t, half), judgedScripts(t, half), judgedCommits(t, half))
+	list := slices.Concat(judgedModules(t, half), judgedPython(t, half), judgedScripts(t, half), judgedCommits(t, half),
+		judgedNewcomers(t, half))
 	sums := map[string]map[string]*score{}
 	for i := range list {
 		c := &list[i]
@@ -345,12 +346,10 @@ func firstSentence(doc, name string) string {
 // judgedCommits asks with the subjects of this repository's commits for the files that they changed.
 func judgedCommits(t *testing.T, half string) []judged {
 	t.Helper()
-	top, err := exec.CommandContext(t.Context(), "git", "rev-parse", "--show-toplevel").Output()
-	if err != nil {
-		t.Logf("no repository: %v", err)
+	dir := topOfRepository(t)
+	if dir == "" {
 		return nil
 	}
-	dir := strings.TrimSpace(string(top))
 	log := exec.CommandContext(t.Context(), "git", "log", "--no-merges", "--no-renames", "--format=%x00%s", "--name-only")
 	log.Dir = dir
 	out, err := log.Output()

@@ -225,6 +225,16 @@ func TestToolsAndPolicy(t *testing.T) {
 	if code := w.run(t, "tools", "call", "read", `{"path":"a.txt"}`); code != cli.Fine || !strings.Contains(w.out.String(), "two") {
 		t.Errorf("exit %d: %s%s", code, w.out.String(), w.err.String())
 	}
+	// A search has what needs no store: declarations, texts and the language server.
+	if err := os.WriteFile(filepath.Join(w.dir, "a.go"), []byte("package a\n\n// greet says hello.\nfunc greet() string { return \"good day\" }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for query, source := range map[string]string{"who says hello": "structural", `\"good day\"`: "text search"} {
+		if code := w.run(t, "tools", "call", "search_code", `{"query":"`+query+`"}`); code != cli.Fine ||
+			!strings.Contains(w.out.String(), "a.go:4-4") || !strings.Contains(w.out.String(), "source: "+source) {
+			t.Errorf("search for %s: exit %d: %s%s", query, code, w.out.String(), w.err.String())
+		}
+	}
 	// What no other process can read back is printed whole, also where the service would condense it.
 	if code := w.run(t, "tools", "call", "--yes", "bash", `{"command":"for ((i=0; i<20000; i++)); do echo line number $i; done; echo ok"}`); code != cli.Fine ||
 		strings.Contains(w.out.String(), "overflow:") || strings.Contains(w.out.String(), "left out") || strings.Count(w.out.String(), "line number") != 20_000 {
