@@ -106,6 +106,8 @@ func read(s string, n int, v value) (value, bool) {
 		return v, false
 	case first == '|' || first == '>':
 		return block(s, n, v)
+	case first == '<' && following(s, n+1) == '<':
+		return heredoc(s, n, v)
 	}
 	return bare(s, n, v)
 }
@@ -154,6 +156,19 @@ func following(s string, i int) byte {
 		return 0
 	}
 	return s[i]
+}
+
+// heredoc reads the line below <<WORD, as in a shell or HCL.
+func heredoc(s string, n int, v value) (value, bool) {
+	line := n + upTo(s[n:], "\n")
+	word := strings.Trim(s[n:line], "<-~ \"'\r")
+	if line == len(s) || word == "" || strings.ContainsFunc(word, func(r rune) bool { return !isLetter(r) && r != '_' }) {
+		return v, false
+	}
+	v.quote = '"'
+	v.start = line + 1 + len(s[line+1:]) - len(strings.TrimLeft(s[line+1:], " \t"))
+	v.end = v.start + upTo(s[v.start:min(len(s), v.start+maxValue)], " \t\r\n")
+	return v, v.end > v.start && s[v.start:v.end] != word
 }
 
 // block reads a YAML block: the following lines that are indented more than the name.

@@ -28,6 +28,9 @@ func (r *rule) match(t *text, i int) (start, end int, ok bool) {
 	if r.kind != none {
 		return r.value(t, i)
 	}
+	if r.assigned && !assigns(t.s, i+r.keywordAt(t.s[i:])) {
+		return 0, 0, false
+	}
 	limit := min(len(t.s), i+window)
 	at := r.re.get().FindStringSubmatchIndex(t.s[i:limit])
 	if at == nil {
@@ -66,12 +69,7 @@ func (r *rule) ending(t *text, end, limit int) (last int, ok bool) {
 
 // value applies the rule to a name that contains its keyword and to which something is assigned.
 func (r *rule) value(t *text, i int) (start, end int, ok bool) {
-	size := 0
-	for keyword := range strings.FieldsSeq(r.keywords) {
-		if len(keyword) > size && foldPrefix(t.s[i:], keyword) {
-			size = len(keyword)
-		}
-	}
+	size := r.keywordAt(t.s[i:])
 	if !assigns(t.s, i+size) {
 		return 0, 0, false
 	}
@@ -80,6 +78,16 @@ func (r *rule) value(t *text, i int) (start, end int, ok bool) {
 		return 0, 0, false
 	}
 	return v.start, v.end, true
+}
+
+// keywordAt returns the length of the longest keyword with which s begins.
+func (r *rule) keywordAt(s string) (size int) {
+	for keyword := range strings.FieldsSeq(r.keywords) {
+		if len(keyword) > size && foldPrefix(s, keyword) {
+			size = len(keyword)
+		}
+	}
+	return size
 }
 
 // assigns reports whether an assignment operator may follow the name that continues at n. This saves further work where

@@ -40,7 +40,9 @@ type rule struct {
 	body    string  // with back: the allowed bytes before the keyword; empty = letters, digits and underscores
 	group   bool    // the first group of the expression is the credential; otherwise all of it
 	line    int     // of the table
-	pem     bool    // the expression matches the first line; the credential continues to the last one
+	// something must be assigned to the name that begins with the keyword
+	assigned bool
+	pem      bool // the expression matches the first line; the credential continues to the last one
 }
 
 // readRules reads a table. The error joins all that is wrong with it, by line.
@@ -137,6 +139,8 @@ func (r *rule) setProperty(word string) bool {
 		r.written = true
 	case "encoded":
 		r.encoded = true
+	case "assigned":
+		r.assigned = true
 	case "pem":
 		r.pem = true
 	case "password":
