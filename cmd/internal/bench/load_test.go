@@ -15,7 +15,8 @@ import (
 	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
 )
 
-// loadVariable requests the whole table instead of a few chats.
+// loadVariable requests the whole table instead of a few chats, or some of its lines: "3x1500" is PostgreSQL with three
+// processes and 1500 chats, "3x1500x1s" the same with another pause of the people.
 const loadVariable = "ZEPH_LOAD"
 
 // How people talk, and for how long it is measured. A chat is active if its person writes again some seconds after each
@@ -89,8 +90,8 @@ func loadTable(ctx context.Context, tb testing.TB, path string, s setup, habits 
 }
 
 // loadHead is the header of the table.
-const loadHead = `| engine, intake | processes | active chats | turns/s | update → model asked, p50 / p99 | update → first sign, p50 / p99 | update → answer, p50 / p99 | CPU-ms a turn: service + PostgreSQL | cores: service + PostgreSQL | RSS of a process | connections | written a turn | stored a turn |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|`
+const loadHead = `| engine, intake | processes | active chats | turns/s | update → model asked, p50 / p99 | update → first sign, p50 / p99 | update → answer, p50 / p99 | CPU-ms a turn: service + PostgreSQL | cores: service + PostgreSQL | RSS of a process | connections | written a turn | stored a turn | commits a turn | rows read a turn |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|`
 
 // String returns the line in Markdown.
 func (l line) String() string {
@@ -108,18 +109,65 @@ func (l line) String() string {
 		l.setup.engine + ", " + l.setup.intake(), fmt.Sprint(l.setup.processes), fmt.Sprint(l.habit.chats), fmt.Sprintf("%.0f", turns/l.took.Seconds()),
 		both(l.heard.asked), both(l.heard.shown), both(l.heard.answered),
 		fmt.Sprintf("%.2f", perTurn(cpu)), fmt.Sprintf("%.2f", cores(cpu)), fmt.Sprintf("%.0f MB", l.after.memory), "–",
-		fmt.Sprintf("%.1f KB", float64(l.after.written-l.before.written)/1024/turns), fmt.Sprintf("%.1f KB", float64(l.after.stored-l.before.stored)/1024/turns),
+		fmt.Sprintf("%.1f KB", float64(l.after.written-l.before.written)/1024/turns), fmt.Sprintf("%.1f KB", float64(l.after.stored-l.before.stored)/1024/turns), "–", "–",
 	}
 	if l.setup.engine == postgres {
 		cells[7] += fmt.Sprintf(" + %.2f", perTurn(server))
 		cells[8] += fmt.Sprintf(" + %.2f", cores(server))
 		cells[10] = fmt.Sprint(l.after.connections)
+		cells[13] = fmt.Sprintf("%.2f", float64(l.after.commits-l.before.commits)/turns)
+		cells[14] = fmt.Sprintf("%.1f", float64(l.after.rows-l.before.rows)/turns)
 	}
 	return "| " + strings.Join(cells, " | ") + " |"
 }
 
-// whole reports whether the whole table was requested.
-func whole() bool { return os.Getenv(loadVariable) == "full" }
+// whole reports whether the whole table was requested, or lines of it.
+func whole() bool { return os.Getenv(loadVariable) != "" }
+
+// load is what one deployment is measured under.
+type load struct {
+	setup  setup
+	habits []habit
+}
+
+// wanted returns the lines of the table that were requested.
+func wanted(tb testing.TB) (loads []load) {
+	tb.Helper()
+	if os.Getenv(loadVariable) == "full" {
+		var habits []habit
+		for _, chats := range []int{100, 1000, 5000} {
+			habits = append(habits, habit{chats, loadThink, loadPause})
+		}
+		for _, s := range []setup{{sqlite, 1, false}, {sqlite, 1, true}, {postgres, 1, true}, {postgres, 2, true}, {postgres, 3, true}} {
+			loads = append(loads, load{s, habits})
+		}
+		return loads
+	}
+	for one := range strings.SplitSeq(os.Getenv(loadVariable), ",") {
+		h, processes := habit{think: loadThink, pause: loadPause}, 0
+		scale, pause, paused := cutLast(one)
+		if _, err := fmt.Sscanf(scale, "%dx%d", &processes, &h.chats); err != nil {
+			tb.Fatalf("%s: %q: %v", loadVariable, one, err)
+		}
+		if paused {
+			var err error
+			if h.pause, err = time.ParseDuration(pause); err != nil {
+				tb.Fatal(err)
+			}
+		}
+		loads = append(loads, load{setup{postgres, processes, true}, []habit{h}})
+	}
+	return loads
+}
+
+// cutLast splits "3x1500x1s" into "3x1500" and "1s".
+func cutLast(one string) (scale, pause string, paused bool) {
+	if strings.Count(one, "x") < 2 {
+		return one, "", false
+	}
+	at := strings.LastIndex(one, "x")
+	return one[:at], one[at+1:], true
+}
 
 // TestLoad measures how the service performs under load: with few chats for each deployment, so that the measurement
 // keeps working, and the whole table with ZEPH_LOAD=full (.ci/run load), which it prints.
@@ -131,21 +179,17 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	setups := []setup{{sqlite, 1, false}, {postgres, 1, true}}
-	habits, d := []habit{{5, 10 * time.Millisecond, 40 * time.Millisecond}}, 200*time.Millisecond
+	few, d := []habit{{5, 10 * time.Millisecond, 40 * time.Millisecond}}, 200*time.Millisecond
+	loads := []load{{setup{sqlite, 1, false}, few}, {setup{postgres, 1, true}, few}}
 	if whole() {
-		path = program(t)
-		setups = []setup{{sqlite, 1, false}, {sqlite, 1, true}, {postgres, 1, true}, {postgres, 2, true}, {postgres, 3, true}}
-		habits, d = nil, loadFor
-		for _, chats := range []int{100, 1000, 5000} {
-			habits = append(habits, habit{chats, loadThink, loadPause})
-		}
+		path, loads, d = program(t), wanted(t), loadFor
 	}
 	cluster := loadCluster(t)
 	var lines []string
-	for _, s := range setups {
+	for _, asked := range loads {
+		s := asked.setup
 		t.Run(fmt.Sprintf("%s-%s-%d", s.engine, s.intake(), s.processes), func(t *testing.T) {
-			for _, l := range loadTable(t.Context(), t, path, s, habits, d, cluster) {
+			for _, l := range loadTable(t.Context(), t, path, s, asked.habits, d, cluster) {
 				lines = append(lines, l.String())
 				l.check(t)
 			}

@@ -143,6 +143,8 @@ type toll struct {
 	written     int64         // bytes that went to the disk, or into PostgreSQL's log
 	stored      int64         // bytes of the database with its indexes, at this moment
 	connections int64         // to PostgreSQL, at this moment
+	commits     int64         // of PostgreSQL, those of transactions that only read too
+	rows        int64         // that scans of tables and indexes of PostgreSQL returned
 	memory      float64       // MB of the largest process, at this moment
 }
 
@@ -199,8 +201,12 @@ func (r *rig) serverToll(ctx context.Context, t *toll) error {
 		log     = "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint"
 		size    = "SELECT pg_database_size(current_database())"
 		clients = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+		commits = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
+		rows    = "SELECT tup_returned FROM pg_stat_database WHERE datname = current_database()"
 	)
-	for query, value := range map[string]*int64{log: &t.written, size: &t.stored, clients: &t.connections} {
+	for query, value := range map[string]*int64{
+		log: &t.written, size: &t.stored, clients: &t.connections, commits: &t.commits, rows: &t.rows,
+	} {
 		got, err := r.cluster.Numbers(ctx, r.database, query)
 		if err != nil {
 			return err
