@@ -142,10 +142,8 @@ func (o *Outbox) turnOf(ctx, waiting context.Context, c *chat, it *item) bool {
 		return false
 	}
 	defer over()
-	select {
-	case <-ctx.Done():
+	if !o.slot(ctx) {
 		return true
-	case o.slots <- struct{}{}:
 	}
 	defer func() { <-o.slots }()
 	if ctx.Err() != nil {

@@ -56,8 +56,9 @@ func refusedChange(err error) bool {
 	})
 }
 
-// offer is a row that a Change stores as being sent. It occupies its chat, a slot for requests in flight and a place in
-// the budget until it is taken or withdrawn.
+// offer is a row that a Change stores as being sent. It occupies its chat and a place in the budget until it is taken or
+// withdrawn. A slot for requests in flight is taken after the commit: a store that is late would else keep all of them,
+// and each answer would cost it one more Change, which makes it later.
 type offer struct {
 	index int // in Change.Send
 	key   string
@@ -95,16 +96,15 @@ func (o *Outbox) offer(rows []bot.Row) []*offer {
 	return offers
 }
 
-// hold reserves what a row needs to be sent; it returns nil if that is not available. o.mu must be held.
+// hold reserves what a row needs to be sent; it returns nil if that is not available: also if as many rows wait for a
+// slot as there are slots, since what is stored as being sent counts as doubtful once the process has died. o.mu must be
+// held.
 func (o *Outbox) hold(row *bot.Row, chatKey string) *offer {
-	select {
-	case o.slots <- struct{}{}:
-	default:
+	if o.standing >= cap(o.slots) {
 		return nil
 	}
 	held, ok := o.reserve(row)
 	if !ok {
-		<-o.slots
 		return nil
 	}
 	f := &offer{key: row.Key, chat: &chat{key: chatKey}, held: held}
@@ -146,7 +146,6 @@ func (o *Outbox) withdraw(offers []*offer, doubtful bool) {
 	for _, f := range offers {
 		o.release(f)
 		f.leave()
-		<-o.slots
 		ctx := o.run
 		go o.serveAndLeave(ctx, f.chat)
 	}
@@ -214,7 +213,6 @@ func (o *Outbox) begun(row *bot.Row, f *offer, skipped bool) {
 	ctx := o.run
 	if skipped || o.known[row.ID] { // the row existed before and has been handled
 		f.leave()
-		<-o.slots
 		go o.serveAndLeave(ctx, f.chat)
 		return
 	}
@@ -222,16 +220,45 @@ func (o *Outbox) begun(row *bot.Row, f *offer, skipped bool) {
 	o.known[row.ID] = true
 	f.chat.insert(it)
 	o.busy++
+	o.standing++
 	go func() {
 		defer o.wg.Done()
-		func() {
-			defer o.end()
-			defer func() { <-o.slots }()
-			defer f.leave()
-			o.deliver(ctx, f.chat, it, f.held)
-		}()
+		o.deliverOffered(ctx, f, it)
 		o.serve(ctx, f.chat)
 	}()
+}
+
+// deliverOffered sends a row that is stored as being sent, once there is a slot. If ctx ends before, it is left to the
+// next process.
+func (o *Outbox) deliverOffered(ctx context.Context, f *offer, it *item) {
+	defer o.end()
+	defer f.leave()
+	free := o.slot(ctx)
+	o.mu.Lock()
+	o.standing--
+	o.mu.Unlock()
+	if !free {
+		err := &bot.SendError{Outcome: bot.NotSent, Err: context.Cause(ctx)}
+		o.settle(ctx, f.chat, it, o.judge(ctx, &outgoing{row: it.row}, bot.Sending, "", err))
+		return
+	}
+	defer func() { <-o.slots }()
+	o.deliver(ctx, f.chat, it, f.held)
+}
+
+// slot takes a slot for a request. It returns false if none was free until ctx ended.
+func (o *Outbox) slot(ctx context.Context) bool {
+	select {
+	case o.slots <- struct{}{}:
+		return true
+	default:
+	}
+	select {
+	case o.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // adopted reads rows into memory that a Change stored as being sent, but whose reply was lost: no request was made for

@@ -256,3 +256,97 @@ func TestOfferedBehindARowOfAnother(t *testing.T) {
 		w.stop()
 	})
 }
+
+// A store that is late does not get more to do: answers whose Changes are on their way together are all stored as being
+// sent, however few requests may be in flight. If it is the channel that is late, rows wait as pending.
+func TestOffersOutnumberRequests(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := setup(t)
+		w.opts.Chats = 2
+		gate, answer := make(chan struct{}), make(chan struct{})
+		w.sender.answer = func(*bot.Row) error { <-answer; return nil }
+		w.start()
+		w.offered()
+		synctest.Wait()
+		var mu sync.Mutex
+		states, changes := map[bot.RowState]int{}, 0
+		w.store.Hooks.BeforeApply = func(c *bot.Change) error {
+			<-gate
+			mu.Lock()
+			defer mu.Unlock()
+			changes++
+			for _, r := range c.Send {
+				states[r.State]++
+			}
+			return nil
+		}
+		wrote := make(chan struct{})
+		write := func(chat string) {
+			r := in(chat, row(bot.Final, "to "+chat))
+			r.Key, r.Session = "key of "+chat, r.Place.SessionKey("")
+			if _, err := w.writer.Apply(context.WithoutCancel(t.Context()), &bot.Change{Send: []bot.Row{r}}); err != nil {
+				t.Error(err)
+			}
+			wrote <- struct{}{}
+		}
+		for _, chat := range []string{"1", "2", "3", "4", "5", "6"} {
+			go write(chat)
+		}
+		synctest.Wait()
+		close(gate)
+		for range 6 {
+			<-wrote
+		}
+		synctest.Wait()
+		if diff := cmp.Diff(map[bot.RowState]int{bot.Sending: 6}, states); diff != "" {
+			t.Errorf("states of rows whose Changes were late (-want +got):\n%s", diff)
+		}
+		go write("7") // two requests are in flight, and four rows wait for their end
+		<-wrote
+		if diff := cmp.Diff(map[bot.RowState]int{bot.Sending: 6, "": 1}, states); diff != "" {
+			t.Errorf("states while the channel is late (-want +got):\n%s", diff)
+		}
+		close(answer)
+		pass(5 * time.Second)
+		for _, chat := range []string{"1", "2", "3", "4", "5", "6", "7"} {
+			if diff := cmp.Diff([]string{"to " + chat}, w.sender.texts(chat)); diff != "" {
+				t.Error(diff)
+			}
+		}
+		if changes != 7+7+1 { // each answer and its outcome; the last one is claimed besides
+			t.Errorf("%d Changes", changes)
+		}
+		w.stop()
+	})
+}
+
+// What is stored as being sent and has no request yet when the end comes is left to the next process as it was, without
+// a mark.
+func TestOfferedWithoutASlotAtTheEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := setup(t)
+		w.opts.Chats = 1
+		answer := make(chan struct{})
+		w.sender.answer = func(*bot.Row) error { <-answer; return nil }
+		w.start()
+		w.offered()
+		synctest.Wait()
+		first := w.say(in("1", row(bot.Final, "one")))[0]
+		synctest.Wait()
+		second := w.say(in("2", row(bot.Final, "two")))[0]
+		synctest.Wait()
+		if got := w.row(second); got.State != bot.Sending {
+			t.Fatalf("the second row is %s", got.State)
+		}
+		w.end()
+		synctest.Wait()
+		close(answer)
+		w.stop()
+		if one, two := w.row(first), w.row(second); one.State != bot.Sent || two.State != bot.Pending || !two.Doubt.IsZero() {
+			t.Errorf("rows are %s, and %s with the doubt %s", one.State, two.State, two.Doubt)
+		}
+		if sent := w.sender.texts("2"); len(sent) > 0 {
+			t.Errorf("sent: %q", sent)
+		}
+	})
+}

@@ -40,6 +40,7 @@ type Outbox struct {
 	offers   map[string]int    // keys of rows that a Change in progress stores as being sent
 	adopt    time.Time         // until then, unknown rows in state sending are searched for
 	busy     int               // deliveries in progress
+	standing int               // of them, rows that are stored as being sent and wait for a slot
 	way      *way
 
 	wake  chan struct{}
