@@ -189,6 +189,7 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 	d.stopSpeech(ctx, lane.Session, t)
 	b := d.beginning(&lane, t, news, admission)
 	tail, known := d.kept.tail(&lane)
+	_, wasKept := d.kept.lane(lane.Session)
 	if f != nil {
 		b.change.Claim.Arrives, b.change.Arrive = true, []bot.Arrival{*a}
 	} else {
@@ -220,7 +221,7 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 		return false
 	}
 	if err := w.storeBeginning(ctx, cancel, j, b, f); err != nil {
-		return d.handleNotBegun(ctx, b, a, admission, f, known, err)
+		return d.handleNotBegun(ctx, b, a, admission, f, wasKept, err)
 	}
 	d.merged(lane.Session, t)
 	return w.run(moving)

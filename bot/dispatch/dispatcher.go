@@ -73,7 +73,7 @@ func New(parts Parts, opts Options) *Dispatcher {
 		paused:  map[bot.SessionKey]*time.Timer{},
 		awaited: map[bot.SessionKey]lookout{},
 		jobs:    map[bot.SessionKey]*job{}, decided: map[bot.SessionKey]bool{}, breaks: map[bot.SessionKey]bool{},
-		seen: map[int64]time.Time{}, strangers: map[bot.SessionKey]time.Time{}, kept: newKept(keptBytes),
+		seen: map[int64]time.Time{}, strangers: map[bot.SessionKey]time.Time{}, kept: newKept(keptBytes(opts.Memory)),
 		work: make(chan struct{}, 1), express: make(chan struct{}, 1), gone: make(chan struct{}),
 	}
 }

@@ -1,12 +1,10 @@
 package dispatch
 
-// The journal of a session as the holder of its lane reads and writes it, and what is remembered of it between turns.
+// The journal of a session as the holder of its lane reads and writes it.
 
 import (
-	"container/list"
 	"context"
 	"slices"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -158,158 +156,6 @@ func (j *laneJournal) Ask(ctx context.Context, questions []tools.Question, stats
 
 var _ agent.Asker = (*laneJournal)(nil)
 
-// Limits for what is remembered of sessions between their turns, in bytes as estimated by journal.Entry.Size and
-// journal.ConversationState.Size. One session may have the history that fills a window of 128 000 tokens, and a turn.
-const (
-	keptBytes   = 8 << 20
-	keptSession = keptBytes / 8
-	keptLane    = 512 // what a session takes besides its entries
-)
-
-// kept remembers sessions from turn to turn, so that a turn need not read what the previous one wrote. It may be out of
-// date: the store refuses a turn that begins with it if the lane's fence or the end of the journal has changed. Safe
-// for concurrent use.
-type kept struct {
-	limit int
-
-	mu       sync.Mutex
-	sessions map[bot.SessionKey]*list.Element
-	order    *list.List // of *keptOne, the latest first
-	size     int
-	doubts   int // how many more sessions are compared with the store
-}
-
-// mistrusted is how many sessions are compared with the store after one that was out of date.
-const mistrusted = 64
-
-// mistrust has the next sessions be compared with the store before a turn begins with them: another process works on
-// the same sessions. That costs a read of the lane; a turn that begins with what is out of date costs a refused Change,
-// and one more to store its message.
-func (k *kept) mistrust() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.doubts = mistrusted
-}
-
-// Forget drops what is remembered of all sessions: something was erased from their journals, and the model must not be
-// asked with it. Safe for concurrent use.
-func (d *Dispatcher) Forget() {
-	d.kept.mu.Lock()
-	defer d.kept.mu.Unlock()
-	clear(d.kept.sessions)
-	d.kept.order.Init()
-	d.kept.size, d.kept.doubts = 0, mistrusted
-}
-
-// trusted reports whether what is remembered need not be compared.
-func (k *kept) trusted() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.doubts == 0
-}
-
-// confirm compares a session with its lane in the store, and forgets it if it is out of date.
-func (k *kept) confirm(known, lane *bot.Lane) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if known.Fence == lane.Fence && known.Last == lane.Last && lane.Turn == "" {
-		k.doubts = max(0, k.doubts-1)
-		return
-	}
-	k.doubts = mistrusted
-	k.remove(known.Session)
-}
-
-// laneOf returns the lane of a session: as it is remembered, while that is to be trusted, else as the store has it.
-func (d *Dispatcher) laneOf(ctx context.Context, session bot.SessionKey) (bot.Lane, error) {
-	known, ok := d.kept.lane(session)
-	if ok && d.kept.trusted() {
-		return known, nil
-	}
-	lane, err := d.parts.Store.Lane(ctx, session)
-	if err == nil && ok {
-		d.kept.confirm(&known, &lane)
-	}
-	return lane, err
-}
-
-// keptOne is an idle session.
-type keptOne struct {
-	lane bot.Lane
-	tail journal.Tail // up to lane.Last
-	size int
-}
-
-func newKept(limit int) *kept {
-	return &kept{limit: limit, sessions: map[bot.SessionKey]*list.Element{}, order: list.New()}
-}
-
-// lane returns the lane of a session as its last turn left it.
-func (k *kept) lane(session bot.SessionKey) (bot.Lane, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	at, ok := k.sessions[session]
-	if !ok {
-		return bot.Lane{}, false
-	}
-	return at.Value.(*keptOne).lane, true //nolint:forcetypeassert // only such are in the list
-}
-
-// tail returns the end of the journal up to the lane's last entry, if that is what is remembered. The caller must not
-// write to its entries.
-func (k *kept) tail(lane *bot.Lane) (journal.Tail, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	at, ok := k.sessions[lane.Session]
-	if !ok {
-		return journal.Tail{}, false
-	}
-	one := at.Value.(*keptOne) //nolint:forcetypeassert // only such are in the list
-	if one.lane.Fence != lane.Fence || one.lane.Last != lane.Last {
-		return journal.Tail{}, false
-	}
-	k.order.MoveToFront(at)
-	return one.tail, true
-}
-
-// put remembers a session, and forgets others to make room. An entry that the journal would return differently from how
-// it was written is not kept.
-func (k *kept) put(lane bot.Lane, tail journal.Tail) {
-	one := &keptOne{lane: lane, tail: tail, size: keptLane}
-	for i := range tail.Entries {
-		one.size += tail.Entries[i].Size() + tail.Entries[i].State.Size()
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.remove(lane.Session)
-	if one.size > min(keptSession, k.limit) {
-		return
-	}
-	k.sessions[lane.Session] = k.order.PushFront(one)
-	k.size += one.size
-	for k.size > k.limit {
-		k.remove(k.order.Back().Value.(*keptOne).lane.Session) //nolint:forcetypeassert // only such are in the list
-	}
-}
-
-// drop forgets a session.
-func (k *kept) drop(session bot.SessionKey) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.remove(session)
-}
-
-// remove forgets a session. k.mu must be held.
-func (k *kept) remove(session bot.SessionKey) {
-	at, ok := k.sessions[session]
-	if !ok {
-		return
-	}
-	delete(k.sessions, session)
-	k.order.Remove(at)
-	k.size -= at.Value.(*keptOne).size //nolint:forcetypeassert // only such are in the list
-}
-
 // asStored returns an entry as the journal will return it. It returns false if that is not certain, since JSON replaces
 // what is not UTF-8.
 func asStored(e journal.Entry) (journal.Entry, bool) {
@@ -370,25 +216,4 @@ func asStored(e journal.Entry) (journal.Entry, bool) {
 		}
 	}
 	return e, true
-}
-
-// keep remembers the session of a turn that has ended.
-func (w *work) keep(out agent.Outcome) {
-	over := out.Kind == agent.Answered || out.Kind == agent.Ended
-	j := w.journal
-	if over && j.known {
-		entries := slices.Clone(out.Entries)
-		for i := range entries {
-			j.last++
-			entries[i].N = j.last
-		}
-		j.learn(entries...)
-	}
-	if !over || !j.known || j.odd {
-		w.d.kept.drop(w.lane.Session)
-		return
-	}
-	w.d.kept.put(bot.Lane{
-		Session: w.lane.Session, Place: w.lane.Place, State: bot.Idle, Fence: w.lease.Fence, Last: j.last,
-	}, j.tail)
 }
