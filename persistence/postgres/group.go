@@ -24,8 +24,8 @@ import (
 const (
 	// groupSize bounds the Changes of one transaction.
 	groupSize = 64
-	// groupsAtOnce is how many groups are on their way at most, so that one that waits for a
-	// lock does not stop all others.
+	// groupsAtOnce is how many groups are on their way at most: a second one if the first is small, since there is
+	// little to do then, or waits for a lock (flight).
 	groupsAtOnce = 2
 	// smallGroup is how many Changes are decided on what is remembered. For more, reading costs the server less than
 	// checking each, and some are likely to be out of date where other processes change the same sessions.
@@ -61,6 +61,7 @@ type groups struct {
 	waiting []*member
 	busy    map[any]bool // what Changes on their way depend on
 	closed  bool
+	flight
 }
 
 // startGroups starts the goroutines that send groups; stop ends them. ctx gives its values only.
@@ -126,8 +127,11 @@ func (g *groups) take() []*member {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for {
-		if group := g.pick(); len(group) > 0 {
-			return group
+		if g.mayStart() {
+			if group := g.pick(); len(group) > 0 {
+				g.started(len(group), &g.wake)
+				return group
+			}
 		}
 		if g.closed && len(g.waiting) == 0 {
 			return nil
@@ -214,6 +218,7 @@ func (g *groups) release(group []*member) {
 			delete(g.busy, key)
 		}
 	}
+	g.landed(len(group))
 	if len(g.waiting) > 0 {
 		g.wake.Signal()
 	}

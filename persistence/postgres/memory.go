@@ -7,10 +7,11 @@ import (
 	"github.com/zephbot/zephbot/bot/state"
 )
 
-// Limits of what is remembered: several times as many sessions as can be active at once, and some rows of each.
+// Limits of what is remembered: several times as many sessions as can be active at once, and their rows. A lane takes
+// some 500 bytes.
 const (
-	lanesKept = 4096
-	rowsKept  = 8192
+	lanesKept = 16384
+	rowsKept  = 16384
 )
 
 // known is a lane as stored in the database. Its times are by the database's clock.

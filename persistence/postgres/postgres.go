@@ -108,7 +108,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		pool.Close()
 		return nil, err
 	}
-	s.groups = startGroups(ctx, s)
+	s.groups, s.asks = startGroups(ctx, s), startAsks(ctx, &s.reader)
 	return s, nil
 }
 
@@ -258,6 +258,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.groups.stop()
+	s.asks.stop()
 	s.hold.release()
 	s.pool.Close()
 	return nil

@@ -26,6 +26,7 @@ type reader struct {
 	clock    *offset
 	see      func(known) // called for every lane that is read; may be nil
 	process  string      // whose outbox rows are read; "" = those of all processes
+	asks     *asks       // sends short reads together; nil = each is sent alone
 }
 
 // start makes the reader usable where it is: it must not be copied afterwards.
@@ -114,6 +115,11 @@ func passing(err error) bool {
 }
 
 func (r *reader) once(ctx context.Context, see func(reading.Scan) error, query string, args []any) error {
+	if r.asks != nil && askedTogether[query] {
+		if sent, err := r.asks.read(ctx, see, query, cleaned(args)); sent {
+			return err
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, answering)
 	defer cancel()
 	rows, err := r.pool.Query(ctx, query, cleaned(args)...)
