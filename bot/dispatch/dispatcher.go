@@ -41,6 +41,7 @@ type Dispatcher struct {
 	kept     *kept
 	arrivals arrivals
 	recent   recent
+	life     life
 	seen     map[int64]time.Time // when express arrivals that are left were first seen; for the express loop
 	// sessions left to the process that queued them, and since when
 	strangers map[bot.SessionKey]time.Time
@@ -96,6 +97,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	d.wg.Go(func() { d.expressLoop(ctx) })
 	d.wg.Go(func() { d.keepLeases(turns) })
 	d.wg.Go(func() { d.tellLoop(ctx) })
+	d.wg.Go(func() { d.lifeLoop(ctx) })
 	d.nudge(d.express)
 	d.admit(turns, true)
 	d.sweep(ctx)

@@ -51,6 +51,7 @@ func (d *Dispatcher) Accept(ctx context.Context, raws []turn.Raw) error {
 		return fmt.Errorf("look at %d updates: %w", len(raws), err)
 	}
 	d.recent.note(batch)
+	d.expectLife(batch, now)
 	d.awaitBeginnings(ctx, batch)
 	d.beginFirsts(batch)
 	err := d.keepAll(ctx, batch, func(in *incoming) bool { return in.first == nil })

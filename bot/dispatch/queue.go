@@ -224,10 +224,14 @@ func (d *Dispatcher) release(session bot.SessionKey, j *job, more bool) {
 	d.endStart(j)
 	d.queue.Done(j.party)
 	d.weight -= j.weight
-	if more || j.again {
+	more = more || j.again
+	if more {
 		d.push(session)
 	}
 	d.mu.Unlock()
+	if !more {
+		d.life.begun(session) // it needed no turn
+	}
 	d.nudge(d.work)
 }
 

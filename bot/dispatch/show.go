@@ -26,6 +26,7 @@ func (silent) Emit(context.Context, agent.Event) {}
 
 // watch starts showing the turn. The returned function stops that, and waits until nothing more can be shown.
 func (w *work) watch(ctx context.Context) (agent.Sink, func()) {
+	w.living = w.d.life.begun(w.lane.Session)
 	if w.d.parts.Progress == nil {
 		return silent{}, func() {}
 	}

@@ -112,6 +112,9 @@ func (w *work) conclude(ctx context.Context, out agent.Outcome, err error, took 
 	defer done()
 	w.lookAround(kept, took)
 	w.d.untold(w.lane.Session)
+	if w.living != nil { // "typing" must not appear after the answer
+		<-w.living
+	}
 	if err := w.commitOutcome(kept, out); err != nil {
 		return w.leaveUnfinished(kept, err)
 	}
@@ -226,7 +229,8 @@ type work struct {
 	live   int64 // outbox row of the placeholder; used by the goroutine that shows the turn, then by the worker
 	unsure bool  // the store may have a placeholder that is not known here
 
-	beside func() // what follows beside the answer once it is stored
+	living <-chan struct{} // closed when the sign that the message has come is shown; nil = it is, or there is none
+	beside func()          // what follows beside the answer once it is stored
 }
 
 func (w *work) row(purpose bot.Purpose, content bot.Content, key string) bot.Row {
