@@ -442,7 +442,7 @@ func (d *Admissions) refuseStranger(
 	if s == nil || s.Declined {
 		return out, nil
 	}
-	out.effect.Change.Send, err = g.endedCards(ctx, msg, s, func(language string) string {
+	out.effect.Change.Send, err = g.endedCards(ctx, msg, s, func(w texts.Words, language string) string {
 		return w.Declined(language, g.displayedPerson(e))
 	})
 	if err != nil {

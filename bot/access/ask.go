@@ -359,7 +359,7 @@ func (g *Guard) tellAdmins(
 	s.At, s.Cards, s.raw = now.UTC(), before[key].Cards, before[key].raw
 	change := bot.Change{Facts: []bot.Fact{this}}
 	for _, admin := range admins {
-		row := g.askingRow(&s, id, admin, g.seenPerson(admin).Language, this.Value)
+		row := g.askingRow(&s, id, admin, g.languageOf(admin), this.Value)
 		greeted, err := g.store.Fact(ctx, greetedBucket, personKey(place, admin), now)
 		if err != nil {
 			return bot.Change{}, notAsked, fmt.Errorf("read when an admin was greeted: %w", err)
@@ -568,9 +568,9 @@ func (g *Guard) pinName(ctx context.Context, msg *bot.Message, name string) (bot
 		return bot.Change{}, err
 	}
 	var change bot.Change
-	text := g.words.NamePinned("", name, msg.Name, msg.Person)
 	for _, admin := range admins {
 		to := g.opts.Private(admin)
+		text := g.words.At(to).NamePinned("", name, msg.Name, msg.Person)
 		change.Send = append(change.Send, bot.Row{
 			Session: to.SessionKey(""),
 			Place:   to,

@@ -12,6 +12,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/clock"
 	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/texts"
 )
 
 // mostCards limits the cards that are remembered of one question.
@@ -54,7 +55,7 @@ func editOf(row *bot.Row, content bot.Content) bot.Row {
 // endedCards returns the rows by which the cards about a person or group say what was decided, except the one that msg
 // has pressed; they are not remembered any longer.
 func (g *Guard) endedCards(
-	ctx context.Context, msg *bot.Message, s *stranger, text func(language string) string,
+	ctx context.Context, msg *bot.Message, s *stranger, text func(w texts.Words, language string) string,
 ) ([]bot.Row, error) {
 	var rows []bot.Row
 	for _, key := range s.Cards {
@@ -63,7 +64,7 @@ func (g *Guard) endedCards(
 			return nil, err
 		}
 		if open {
-			said := text(row.Content.Language)
+			said := text(g.words.At(row.Place), row.Content.Language)
 			rows = append(rows, editOf(&row, bot.Content{
 				Text: said, Entities: render.Inert(said), Language: row.Content.Language,
 			}))
@@ -79,8 +80,7 @@ func (g *Guard) endCards(ctx context.Context, msg *bot.Message, e Entry, s *stra
 	if s == nil || len(s.Cards) == 0 {
 		return nil
 	}
-	w := g.words.At(msg.Place)
-	rows, err := g.endedCards(ctx, msg, s, func(language string) string {
+	rows, err := g.endedCards(ctx, msg, s, func(w texts.Words, language string) string {
 		if e.Role == Blocked {
 			return w.Blocked(language, g.displayedPerson(e))
 		}
@@ -206,8 +206,7 @@ func (g *Guard) settleWaiting(ctx context.Context, place bot.Place, sent func(pl
 		return nil // what they have sent while the bot was away is greeted before they are asked, in their language
 	}
 	var change bot.Change
-	language := func(admin string) string { return g.seenPerson(admin).Language }
-	err = g.askWaiting(ctx, place, admins, g.adminNames(), language, &change)
+	err = g.askWaiting(ctx, place, admins, g.adminNames(), g.languageOf, &change)
 	if err != nil || len(change.Send) == 0 {
 		return err
 	}
@@ -252,7 +251,7 @@ func (g *Guard) settleStrangers(ctx context.Context, place bot.Place, sent func(
 // decidedText says what was decided about a person or group; nil = nothing yet.
 func (g *Guard) decidedText(
 	ctx context.Context, place bot.Place, id, name string,
-) (text func(language string) string, err error) {
+) (text func(w texts.Words, language string) string, err error) {
 	read := g.personEntry
 	if isGroupID(id) {
 		read = g.groupEntry
@@ -263,15 +262,17 @@ func (g *Guard) decidedText(
 	case err != nil:
 		return nil, err
 	case known && e.Role == Blocked:
-		return func(language string) string { return g.words.Blocked(language, g.displayedPerson(e)) }, nil
+		return func(w texts.Words, language string) string { return w.Blocked(language, g.displayedPerson(e)) }, nil
 	case known:
-		return func(language string) string { return g.words.Admitted(language, g.displayedPerson(e)) }, nil
+		return func(w texts.Words, language string) string { return w.Admitted(language, g.displayedPerson(e)) }, nil
 	case e.Group:
 		admitted, err := g.inAdmittedGroup(ctx, groupPlace(place, id))
 		if err != nil || !admitted {
 			return nil, err
 		}
-		return func(language string) string { return g.words.GroupConfigured(language, g.calledGroup(id)) }, nil
+		return func(w texts.Words, language string) string {
+			return w.GroupConfigured(language, g.calledGroup(id))
+		}, nil
 	}
 	role, key, err := g.configuredRole(ctx, id)
 	if role == "" && containsID(g.opts.Users, id) {
@@ -284,7 +285,7 @@ func (g *Guard) decidedText(
 	if p.Name == "" {
 		p.Name = name
 	}
-	return func(language string) string { return g.words.PersonConfigured(language, p, key) }, nil
+	return func(w texts.Words, language string) string { return w.PersonConfigured(language, p, key) }, nil
 }
 
 // applySettled stores what was settled, unless somebody else decides meanwhile.

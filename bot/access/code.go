@@ -319,7 +319,7 @@ func (g *Guard) welcomeAdmin(ctx context.Context, call *turn.Call, code string) 
 		if admin == msg.Person {
 			return msg.Language
 		}
-		return g.seenPerson(admin).Language
+		return g.languageOf(admin)
 	}
 	admins, err := g.allAdmins(ctx, msg.Place)
 	if err != nil {

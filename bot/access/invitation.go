@@ -270,7 +270,7 @@ func (g *Guard) invited(
 	if err = g.usedInvitation(ctx, msg, i, &change); err != nil {
 		return change, err
 	}
-	to, language := g.opts.Private(g.idOf(i.By)), g.seenPerson(g.idOf(i.By)).Language
+	to, language := g.opts.Private(g.idOf(i.By)), g.languageOf(g.idOf(i.By))
 	text := g.words.InvitationUsed(language, g.calledSender(msg), msg.Title, i.Left)
 	change.Send = append(change.Send, bot.Row{
 		Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: "invited/" + i.Hash + "/" + msg.ID,

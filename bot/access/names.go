@@ -67,6 +67,14 @@ func (g *Guard) seenPerson(id string) seenPerson {
 	return seenPerson{}
 }
 
+// LanguageOf returns the language of a person's client when they last wrote; "" = it is not known.
+func (g *Guard) LanguageOf(id string) string { return g.seenPerson(id).Language }
+
+// languageOf returns what a person reads who is told something: what they have chosen since they wrote, or that.
+func (g *Guard) languageOf(id string) string {
+	return g.words.Read(g.opts.Private(id), g.LanguageOf(id))
+}
+
 // nameOf returns what a person is called, as remembered; "" = nobody knows.
 func (g *Guard) nameOf(id string) string {
 	if name := g.seenPerson(id).Name; name != "" {

@@ -65,7 +65,7 @@ func ruleChoice(data string, offers int) (choice string, i int, ok bool) {
 func (b *Broker) guideToRule(
 	ctx context.Context, a *bot.Approval, msg *bot.Message, data string, say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
-	w := b.deps.Words
+	w, to := b.deps.Words, b.readerFor(a, msg)
 	info, err := readGrant(a)
 	if err != nil {
 		return turn.Effect{}, err
@@ -90,11 +90,12 @@ func (b *Broker) guideToRule(
 	var card bot.Content
 	switch {
 	case choice == hideRule:
-		card, _, err = b.questionCard(a)
+		card, _, err = b.questionCard(a, to)
 	case i < 0 && len(info.Question.Offers) > 1:
-		card = b.chooseCard(a, info)
+		card = to.above(chooseCard(a, &info, to))
 	default:
-		card, err = b.ruleCard(ctx, a, info, max(i, 0))
+		card, err = b.ruleCard(ctx, a, &info, max(i, 0), to)
+		card = to.above(card)
 	}
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{say("", false), b.editCard(a, card)}}}, err
 }
@@ -190,8 +191,8 @@ func (b *Broker) recordEvents(e *turn.Effect, events []RuleEvent) {
 }
 
 // chooseCard shows the offers.
-func (b *Broker) chooseCard(a *bot.Approval, info body) bot.Content {
-	w, lang, offers := b.deps.Words, info.Language, info.Question.Offers
+func chooseCard(a *bot.Approval, info *body, to reader) bot.Content {
+	w, lang, offers := to.words, to.language, info.Question.Offers
 	lines := make([]string, len(offers))
 	for i, o := range offers {
 		lines[i] = strconv.Itoa(i+1) + ". " + w.Offer(lang, o, info.Question.Dir)
@@ -211,8 +212,10 @@ func ruleData(a *bot.Approval, choice string, i int) string {
 }
 
 // ruleCard shows exactly what would be stored, and which recent questions it would have covered.
-func (b *Broker) ruleCard(ctx context.Context, a *bot.Approval, info body, i int) (bot.Content, error) {
-	w, lang, offer := b.deps.Words, info.Language, info.Question.Offers[i]
+func (b *Broker) ruleCard(
+	ctx context.Context, a *bot.Approval, info *body, i int, to reader,
+) (bot.Content, error) {
+	w, lang, offer := to.words, to.language, info.Question.Offers[i]
 	store, back := w.StoreButtons(lang)
 	var rules, foot []string
 	for j := range offer.Grants {

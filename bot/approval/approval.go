@@ -123,6 +123,7 @@ type body struct {
 	USD      float64        `json:"usd,omitempty"`
 	Language string         `json:"language,omitempty"`
 	Name     string         `json:"name,omitempty"`  // of the person who asked
+	Title    string         `json:"title,omitempty"` // of the group
 	Admin    bool           `json:"admin,omitempty"` // the person who asked may store standing approvals
 	// Clears: the card offers admins to clear the mark because of which the question is asked.
 	Clears bool `json:"clears,omitempty"`
@@ -184,7 +185,7 @@ func (b *Broker) replaceQuestion(ctx context.Context, a *bot.Approval, change *b
 	d := bot.Decision{ID: a.ID, State: bot.Withdrawn, At: b.deps.Now()}
 	after := questionAfter(a, d)
 	change.Decide = append(change.Decide, d)
-	change.Send = append(change.Send, b.editCard(a, b.decidedCard(after, "")))
+	change.Send = append(change.Send, b.editCard(a, b.decidedCard(after, b.readerFor(after, nil), "")))
 	return b.spread(ctx, a, after, nil, change)
 }
 
@@ -197,7 +198,7 @@ func (b *Broker) askOne(
 	}
 	info := body{
 		Question: q, Steps: asked.Stats.Steps, USD: asked.Stats.USD, Language: asked.Language, Name: asked.Name,
-		Admin:  slices.Contains(rights.Admins, asked.Caller),
+		Title: asked.Title, Admin: slices.Contains(rights.Admins, asked.Caller),
 		Clears: q.Marked && rights.Required <= 1 && len(rights.Admins) > 0,
 	}
 	raw, err := json.Marshal(info)
@@ -318,7 +319,7 @@ func (b *Broker) Again(ctx context.Context, lost *bot.Row, change *bot.Change) e
 		}
 		change.Cards = append(change.Cards, bot.Card{Approval: a.ID, Send: len(change.Send)})
 	}
-	row.Content.Text += "\n\n" + b.deps.Words.Resent(info.Language)
+	row.Content.Text += "\n\n" + b.deps.Words.At(row.Place).Resent(row.Content.Language)
 	change.Send = append(change.Send, row)
 	return nil
 }
@@ -411,7 +412,7 @@ func PressData(id string, approve bool) string {
 
 // Card returns what the card of a question says now, and the file that it refers to if the command is too long for it.
 func (b *Broker) Card(a *bot.Approval) (text, file string, err error) {
-	content, exact, err := b.questionCard(a)
+	content, exact, err := b.questionCard(a, b.readerFor(a, nil))
 	if exact != nil {
 		file = string(exact.Data)
 	}
@@ -476,7 +477,7 @@ func (b *Broker) chooseButton(
 	case Gone:
 		return b.decideQuestion(ctx, a, msg, bot.Expired, bot.Once, say)
 	case showDiff:
-		return b.showChanges(ctx, a, say)
+		return b.showChanges(ctx, a, msg, say)
 	case Why:
 		return b.explainDenial(ctx, a, msg, b.deps.Now(), say)
 	case wholeTool:

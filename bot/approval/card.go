@@ -30,12 +30,12 @@ const (
 
 // questionCard returns the question as a person sees it, with a file before it if the command is too long. The file
 // contains the command byte for byte; the card reveals invisible characters in it, and always counts them.
-func (b *Broker) questionCard(a *bot.Approval) (bot.Content, *bot.File, error) {
+func (b *Broker) questionCard(a *bot.Approval, to reader) (bot.Content, *bot.File, error) {
 	info, err := readGrant(a)
 	if err != nil {
 		return bot.Content{}, nil, err
 	}
-	q, w, lang := info.Question, b.deps.Words.At(a.Place), info.Language
+	q, w, lang := info.Question, to.words, to.language
 	c := texts.Card{
 		Steps: info.Steps, USD: info.USD, Expires: a.Expires, Short: a.Short, Needed: a.Needed, Votes: len(a.Votes),
 	}
@@ -57,7 +57,7 @@ func (b *Broker) questionCard(a *bot.Approval) (bot.Content, *bot.File, error) {
 	c.Found, found = found, visible.Found{}
 	c.Reason = w.Reason(lang, reasonOf(&q).Map(line))
 	c.NoAlways = info.Admin && a.Needed <= 1 && len(q.Offers) == 0 && q.Whole == nil && q.Suspicious == ""
-	b.tellDeed(&c, lang, deed, &q, line)
+	tellDeed(&c, to, deed, &q, line)
 	for _, name := range q.Changed {
 		c.Changed = append(c.Changed, line(name))
 	}
@@ -69,9 +69,9 @@ func (b *Broker) questionCard(a *bot.Approval) (bot.Content, *bot.File, error) {
 		file = &bot.File{Name: fileName, Data: []byte(exact)}
 		show = cutText(show)
 	}
-	content := framedWith(
-		w.CardHead(lang, c), show, w.Printed(lang), b.lastPrinted(lang, deed), w.CardFoot(lang, c), w.CardHint(lang, c),
-	)
+	content := to.above(framedWith(
+		w.CardHead(lang, c), show, w.Printed(lang), lastPrinted(to, deed), w.CardFoot(lang, c), w.CardHint(lang, c),
+	))
 	once, session, deny := w.Buttons(lang)
 	data := func(choice string) string { return "a1:" + a.ID + ":" + choice }
 	yes := []bot.Button{{Label: once, Data: data("y"), Style: "success"}}
@@ -156,28 +156,28 @@ func changesOf(diff string) string {
 
 // decidedCard returns what the card becomes: the same command, and who decided what, when. It has no buttons. A
 // question that cannot be decoded any more can still be ended. The hint is the last line; "" = none.
-func (b *Broker) decidedCard(a *bot.Approval, hint string) bot.Content {
+func (b *Broker) decidedCard(a *bot.Approval, to reader, hint string) bot.Content {
 	info, err := readGrant(a)
-	decision := b.deps.Words.At(a.Place).Decided(info.Language, b.signedBy(a))
+	decision := to.words.Decided(to.language, b.signedBy(a))
 	if err != nil {
 		return bot.Content{Text: visible.Name(a.Tool) + "\n" + decision}
 	}
 	if q, ok := inquiryOf(a, &info); ok && b.deps.Inquiries != nil {
 		return b.deps.Inquiries.Record(q)
 	}
-	words := b.deps.Words.Visible(info.Language)
+	words := to.words.Visible(to.language)
 	exact, _ := codeBlock(&info.Question)
 	show, _ := words.Text(exact)
 	if strings.Count(show, "\n") >= cardLines || render.Length(show) > cardLength {
 		show = cutText(show)
 	}
 	deed, _ := deedOf(&info.Question)
-	head := b.deps.Words.Deed(info.Language, deed)
+	head := to.words.Deed(to.language, deed)
 	if head == "" && !info.Question.Command { // a command speaks for itself
 		head, _ = words.Line(info.Question.Tool)
 		head = render.Cut(head, noteLength)
 	}
-	return frameCode(head, show, decision, hint)
+	return to.above(frameCode(head, show, decision, hint))
 }
 
 // frameCode puts text as code between a head and a foot. Head and foot are made inert, because they contain words of
@@ -272,18 +272,16 @@ func deedOf(q *tools.Question) (deed *tools.Effect, diff string) {
 }
 
 // tellDeed puts on a card what the call would do, or why that is not known.
-func (b *Broker) tellDeed(
-	c *texts.Card, language string, deed *tools.Effect, q *tools.Question, line func(string) string,
-) {
+func tellDeed(c *texts.Card, to reader, deed *tools.Effect, q *tools.Question, line func(string) string) {
 	c.Again = q.Again
 	if deed == nil {
 		return
 	}
 	if deed.Unknown != "" {
-		c.Untold = b.deps.Words.Untold(language, deed.Unknown, line(deed.Tried))
+		c.Untold = to.words.Untold(to.language, deed.Unknown, line(deed.Tried))
 		return
 	}
-	c.Deed = b.deps.Words.Deed(language, deed)
+	c.Deed = to.words.Deed(to.language, deed)
 	if deed.Partial {
 		c.Partial = deed.Compared
 	}
@@ -291,11 +289,11 @@ func (b *Broker) tellDeed(
 }
 
 // lastPrinted returns the last lines of what a call printed when it was tried.
-func (b *Broker) lastPrinted(language string, deed *tools.Effect) string {
+func lastPrinted(to reader, deed *tools.Effect) string {
 	if deed == nil || deed.Unknown != "" {
 		return ""
 	}
-	words := b.deps.Words.Visible(language)
+	words := to.words.Visible(to.language)
 	var output []string
 	for text := range strings.Lines(deed.Output) {
 		if text = strings.TrimRight(text, "\r\n"); strings.TrimSpace(text) != "" {
@@ -335,7 +333,7 @@ func reasonOf(q *tools.Question) reason.Reason {
 
 // showChanges answers the press that asks what would change: in a message, or in a file if it is long.
 func (b *Broker) showChanges(
-	ctx context.Context, a *bot.Approval, say func(text string, alert bool) bot.Row,
+	ctx context.Context, a *bot.Approval, msg *bot.Message, say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
 	info, err := readGrant(a)
 	if err != nil {
@@ -350,7 +348,8 @@ func (b *Broker) showChanges(
 		ReplyTo: bot.ReplyToRow(a.Row),
 		Key:     askKey + a.ID + "/diff",
 	}
-	show, _ := b.deps.Words.Visible(info.Language).Text(strings.TrimRight(diff, "\n"))
+	to := b.readerFor(a, msg)
+	show, _ := to.words.Visible(to.language).Text(strings.TrimRight(diff, "\n"))
 	if strings.Count(show, "\n") < cardLines && render.Length(show) <= cardLength {
 		row.Content = frameCode(diffName, show, "", "")
 	} else {

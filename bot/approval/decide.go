@@ -144,12 +144,9 @@ func (b *Broker) countDecision(
 	}
 	e := b.decisionEffect(a, d)
 	if d.State == bot.Denied && b.offerWhy(ctx, a, msg, &e.Change) {
-		info, err := readGrant(a)
-		if err != nil {
-			return e, err
-		}
-		hint := b.deps.Words.At(a.Place).WhyOffer(info.Language, d.At.Add(WhyFor))
-		e.Change.Send[0].Content = b.decidedCard(questionAfter(a, d), hint)
+		to := b.readerFor(a, msg)
+		hint := to.words.WhyOffer(to.language, d.At.Add(WhyFor))
+		e.Change.Send[0].Content = b.decidedCard(questionAfter(a, d), to, hint)
 	}
 	e.Change.Send = append([]bot.Row{say(b.deps.Words.Noted(msg.Language, 0), false)}, e.Change.Send...)
 	if d.State != bot.Approved {
@@ -194,7 +191,7 @@ func (b *Broker) countVote(a *bot.Approval, d bot.Decision, answer bot.Row) (tur
 	d.State = bot.Open
 	voted := *a
 	voted.Votes = d.Votes
-	card, _, err := b.questionCard(&voted)
+	card, _, err := b.questionCard(&voted, b.readerFor(a, nil))
 	if err != nil {
 		return turn.Effect{}, err
 	}
@@ -207,7 +204,7 @@ func (b *Broker) countVote(a *bot.Approval, d bot.Decision, answer bot.Row) (tur
 			e := turn.Effect{Decided: []bot.SessionKey{a.Session}}
 			now, err := b.deps.Store.Approval(ctx, a.ID)
 			if err == nil {
-				e.Change.Send = []bot.Row{b.editCard(&now, b.decidedCard(&now, ""))}
+				e.Change.Send = []bot.Row{b.editCard(&now, b.decidedCard(&now, b.readerFor(&now, nil), ""))}
 				err = b.spread(ctx, &now, &now, nil, &e.Change)
 			}
 			return e, err
@@ -227,10 +224,11 @@ func questionAfter(a *bot.Approval, d bot.Decision) *bot.Approval {
 // decisionEffect returns the Effect of a decision: the row, the card that becomes its
 // record, and the turn that continues.
 func (b *Broker) decisionEffect(a *bot.Approval, d bot.Decision) turn.Effect {
+	after := questionAfter(a, d)
 	return turn.Effect{
 		Change: bot.Change{
 			Decide: []bot.Decision{d},
-			Send:   []bot.Row{b.editCard(a, b.decidedCard(questionAfter(a, d), ""))},
+			Send:   []bot.Row{b.editCard(a, b.decidedCard(after, b.readerFor(after, nil), ""))},
 		},
 		Decided: []bot.SessionKey{a.Session},
 	}
@@ -278,7 +276,7 @@ func (b *Broker) Withdraw(ctx context.Context, session bot.SessionKey, turn, by 
 		}
 		gone := open[i]
 		gone.State, gone.Decided = bot.Withdrawn, now
-		change.Send = append(change.Send, b.editCard(&open[i], b.decidedCard(&gone, "")))
+		change.Send = append(change.Send, b.editCard(&open[i], b.decidedCard(&gone, b.readerFor(&gone, nil), "")))
 		change.Cancel = &bot.Cancel{Session: session, Turn: turn, By: by, At: now}
 		if err := b.spread(ctx, &open[i], &gone, nil, change); err != nil {
 			return err

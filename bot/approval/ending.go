@@ -119,12 +119,14 @@ func (b *Broker) remindOnce(ctx context.Context, store bot.Writer, sent func(pla
 
 // reminder tells a chat that a rule ends, with buttons for its admins.
 func (b *Broker) reminder(h *held, end string) bot.Row {
-	place, w := h.chat(), b.deps.Words
+	place := h.chat()
+	w := b.deps.Words.At(place)
+	language := w.Read(place, h.Language)
 	content := bot.Content{
-		Text: w.At(place).RuleEndsSoon(h.Language, b.shownRule(h, place)), Language: h.Language,
+		Text: w.RuleEndsSoon(language, b.shownRule(h, place)), Language: language,
 		Buttons: [][]bot.Button{{
-			{Label: w.KeepButton(h.Language), Data: keepRules + ":" + h.id() + ":0"},
-			{Label: w.EndButton(h.Language), Data: pressRules + ":" + h.id() + ":0", Style: "danger"},
+			{Label: w.KeepButton(language), Data: keepRules + ":" + h.id() + ":0"},
+			{Label: w.EndButton(language), Data: pressRules + ":" + h.id() + ":0", Style: "danger"},
 		}},
 	}
 	content.Entities = render.Inert(content.Text) // the words of others must not become links, mentions or commands

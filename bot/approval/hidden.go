@@ -4,6 +4,7 @@ package approval
 // only that it waits. A copy of the card is found by the key of its row, so that nothing else has to be stored.
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
@@ -91,21 +93,21 @@ func (b *Broker) hide(
 func (b *Broker) waitingCard(a *bot.Approval, info *body) bot.Content {
 	w := b.deps.Words.At(a.Place)
 	if len(info.Copies) == 0 {
-		return bot.Content{Text: w.HiddenNobody(info.Language, a.Expires)}
+		return bot.Content{Text: w.HiddenNobody(info.Language, a.Expires), Language: info.Language}
 	}
-	return bot.Content{Text: w.HiddenWaiting(info.Language, a.Expires, a.Short)}
+	return bot.Content{Text: w.HiddenWaiting(info.Language, a.Expires, a.Short), Language: info.Language}
 }
 
 // copyRows returns the card of a hidden question for one person, with the file before it if there is one.
 func (b *Broker) copyRows(ctx context.Context, a *bot.Approval, caller string) ([]bot.Row, error) {
-	card, file, err := b.questionCard(a)
+	card, file, err := b.questionCard(a, b.inPrivate(a, caller))
 	if err != nil {
 		return nil, err
 	}
 	to := privateChat(a.Place, caller)
 	row := bot.Row{
 		Session: to.SessionKey(""), Place: to, Purpose: bot.Question, Key: askKey + a.ID + copyKey + to.Chat,
-		Content: b.fromGroup(a, card),
+		Content: card,
 	}
 	if file == nil {
 		return []bot.Row{row}, nil
@@ -116,18 +118,56 @@ func (b *Broker) copyRows(ctx context.Context, a *bot.Approval, caller string) (
 	return []bot.Row{first, row}, nil
 }
 
-// fromGroup puts above a card where the question comes from.
-func (b *Broker) fromGroup(a *bot.Approval, card bot.Content) bot.Content {
+// reader is who reads a card.
+type reader struct {
+	words    texts.Words // for where they read it
+	language string      // "" = that of the words
+	origin   string      // where the question comes from; "" = from where they read it
+}
+
+// readerFor is whoever reads the card on which msg decides or presses; nil = those of the question's own place.
+func (b *Broker) readerFor(a *bot.Approval, msg *bot.Message) reader {
+	info, err := readGrant(a) // one that cannot be read has only the lines that need no language
+	if err != nil || !info.Hidden || msg == nil {
+		return reader{words: b.deps.Words.At(a.Place), language: info.Language}
+	}
+	to := b.inPrivate(a, msg.Caller)
+	to.language = msg.Language
+	return to
+}
+
+// inPrivate is a person who reads a hidden question in their private chat: in the language that they are known to read.
+func (b *Broker) inPrivate(a *bot.Approval, caller string) reader {
+	to := reader{words: b.deps.Words.At(privateChat(a.Place, caller))}
 	info, err := readGrant(a)
 	if err != nil {
+		return to
+	}
+	if caller == a.Caller {
+		to.language = info.Language
+	}
+	group := info.Title
+	if b.deps.Called != nil {
+		group = cmp.Or(b.deps.Called()[a.Place.Channel+":"+a.Place.Chat], group)
+	}
+	to.origin = to.words.HiddenOrigin(to.language, group)
+	return to
+}
+
+// above puts above a card where the question comes from.
+func (r reader) above(card bot.Content) bot.Content {
+	card.Language = cmp.Or(r.language, r.words.Language)
+	if r.origin == "" {
 		return card
 	}
-	head := b.deps.Words.HiddenOrigin(info.Language) + "\n"
+	head := r.origin + "\n"
 	card.Text = head + card.Text
-	card.Entities = slices.Clone(card.Entities)
-	for i := range card.Entities {
-		card.Entities[i].Offset += render.Length(head)
+	entities := render.Inert(r.origin) // the title of a group is chosen by its members
+	for _, e := range card.Entities {
+		e.Offset += render.Length(head)
+		entities = append(entities, e)
 	}
+	card.Entities = entities
 	return card
 }
 
@@ -197,7 +237,7 @@ func (b *Broker) spreadEffect(
 	}
 	var after *bot.Approval
 	for _, d := range e.Change.Decide {
-		if d.ID == a.ID && d.State != bot.Open {
+		if d.ID == a.ID {
 			after = questionAfter(a, d)
 		}
 	}
@@ -206,7 +246,7 @@ func (b *Broker) spreadEffect(
 
 // spread keeps what a Change says about a hidden question out of its group, and brings it to those who have its card: a
 // decision and a vote to all of them, what somebody only looks at to their own. after is the question once it is
-// decided; nil = it is not. msg is the press or command; nil = there is none.
+// decided or voted on; nil = it is as it was. msg is the press or command; nil = there is none.
 func (b *Broker) spread(ctx context.Context, a, after *bot.Approval, msg *bot.Message, change *bot.Change) error {
 	if !isHidden(a) {
 		return nil
@@ -217,8 +257,8 @@ func (b *Broker) spread(ctx context.Context, a, after *bot.Approval, msg *bot.Me
 		switch {
 		case !edits && row.ReplyTo != bot.ReplyToRow(a.Row):
 			rows = append(rows, row)
-		case edits && (after != nil || len(change.Decide) > 0):
-			if after != nil {
+		case edits && after != nil:
+			if after.State != bot.Open {
 				group := row
 				group.Content = b.decidedWaiting(after)
 				rows = append(rows, group)
@@ -231,7 +271,7 @@ func (b *Broker) spread(ctx context.Context, a, after *bot.Approval, msg *bot.Me
 		case msg != nil:
 			row.Place = msg.Place
 			if edits {
-				row.EditRow, row.Edit, row.Content = 0, msg.Message, b.fromGroup(a, row.Content)
+				row.EditRow, row.Edit = 0, msg.Message
 			} else {
 				row.ReplyTo, row.Key = msg.Message, row.Key+copyKey+msg.Person
 			}
@@ -249,13 +289,13 @@ func (b *Broker) decidedWaiting(a *bot.Approval) bot.Content {
 		return bot.Content{}
 	}
 	text := b.deps.Words.At(a.Place).Decided(info.Language, b.signedBy(a))
-	return bot.Content{Text: text, Entities: render.Inert(text)}
+	return bot.Content{Text: text, Entities: render.Inert(text), Language: info.Language}
 }
 
-// copyEdits returns the rows by which all cards of a hidden question show a content, also those of people who may not
-// decide any more. What is only for the person who has decided is on their card alone.
+// copyEdits returns the rows by which all cards of a hidden question show what has become of it, also those of people who
+// may not decide any more. own is what the person sees who has decided.
 func (b *Broker) copyEdits(
-	ctx context.Context, a, after *bot.Approval, msg *bot.Message, content bot.Content,
+	ctx context.Context, a, after *bot.Approval, msg *bot.Message, own bot.Content,
 ) (rows []bot.Row, err error) {
 	rights, err := b.deps.Rights(ctx, a.Place, a.Tool)
 	if err != nil {
@@ -275,12 +315,19 @@ func (b *Broker) copyEdits(
 		if !ok {
 			continue
 		}
-		shown := content
-		if after != nil && (msg == nil || msg.Caller != caller) {
-			shown = b.decidedCard(after, "")
+		var shown bot.Content
+		switch to := b.inPrivate(after, caller); {
+		case after.State == bot.Open:
+			if shown, _, err = b.questionCard(after, to); err != nil {
+				return nil, err
+			}
+		case after.State == bot.Denied && msg != nil && msg.Caller == caller: // with what can be said about it
+			shown = own
+		default:
+			shown = b.decidedCard(after, to, "")
 		}
 		rows = append(rows, bot.Row{
-			Session: had.Session, Place: had.Place, Purpose: bot.Record, EditRow: had.ID, Content: b.fromGroup(a, shown),
+			Session: had.Session, Place: had.Place, Purpose: bot.Record, EditRow: had.ID, Content: shown,
 		})
 	}
 	return rows, nil

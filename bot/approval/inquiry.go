@@ -88,7 +88,7 @@ func readInquiry(a *bot.Approval) (q Inquiry, ok bool, err error) {
 func (b *Broker) openCard(ctx context.Context, a *bot.Approval) (bot.Content, *bot.File, error) {
 	q, ok, err := readInquiry(a)
 	if err != nil || !ok {
-		return b.questionCard(a)
+		return b.questionCard(a, b.readerFor(a, nil))
 	}
 	content, err := b.deps.Inquiries.Card(ctx, q)
 	return content, nil, err

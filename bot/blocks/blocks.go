@@ -136,7 +136,7 @@ func (t Teller) Tell(ctx context.Context, e Event) {
 	}
 	for i, place := range t.Operators() {
 		if place != told {
-			text := t.Words.ToolBlockedAdmins("", e.Tool, where, e.Failures, e.Samples, left)
+			text := t.Words.At(place).ToolBlockedAdmins("", e.Tool, where, e.Failures, e.Samples, left)
 			t.tellPlace(ctx, place.SessionKey(""), place, key+"/"+strconv.Itoa(i), text)
 		}
 	}
@@ -157,9 +157,10 @@ func (t Teller) tellSession(ctx context.Context, e Event, key string, left time.
 	if lane.Place.Channel != t.Channel || lane.Place.Bot != t.Bot {
 		return bot.Place{}
 	}
-	text := t.Words.ToolBlocked("", e.Tool, left)
+	w := t.Words.At(lane.Place)
+	text := w.ToolBlocked("", e.Tool, left)
 	if lane.Place.Group && e.Caller != "" {
-		text = t.Words.ToolBlockedFor("", e.Tool, cmp.Or(e.Name, e.Caller), left)
+		text = w.ToolBlockedFor("", e.Tool, cmp.Or(e.Name, e.Caller), left)
 	}
 	t.tellPlace(ctx, session, lane.Place, key, text)
 	return lane.Place

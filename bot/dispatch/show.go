@@ -233,7 +233,7 @@ func isUnsaidRow(row bot.Row) bool { return row.Place.Business() != "" && row.Pu
 func (w *work) asked(questions []tools.Question, stats journal.Stats) turn.Asked {
 	asked := turn.Asked{
 		Session: w.lane.Session, Turn: w.turn.ID, Place: w.msg.Place, Caller: w.msg.Caller, Name: w.msg.Signature(),
-		Language: w.msg.Language, Questions: questions, Stats: stats,
+		Title: w.msg.Title, Language: w.msg.Language, Questions: questions, Stats: stats,
 	}
 	if w.msg.Place.Group {
 		asked.ReplyTo = w.msg.Message

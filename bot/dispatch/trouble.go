@@ -84,7 +84,7 @@ func (d *Dispatcher) giveUp(ctx context.Context, session bot.SessionKey, a *bot.
 			return false
 		}
 		if unread != nil {
-			text = d.parts.Words.Broken("", requestID(turn))
+			text = d.parts.Words.At(lane.Place).Broken("", requestID(turn))
 			change.Send = brokenIn(&lane, text, turn)
 		}
 		change.Unbegun = session
@@ -175,7 +175,7 @@ func (d *Dispatcher) endOrphan(ctx context.Context, lane *bot.Lane) bool {
 	d.parts.Log.Info().Str("session", string(lane.Session)).Str("turn", lane.Turn).
 		Msg("turn ended: its message was dropped")
 	change := &bot.Change{}
-	text := d.parts.Words.Ended("", journal.ReasonStopped, "", journal.Stats{}, requestID(lane.Turn))
+	text := d.parts.Words.At(lane.Place).Ended("", journal.ReasonStopped, "", journal.Stats{}, requestID(lane.Turn))
 	err := d.addTurnEnd(ctx, lane, change, journal.ReasonStopped, text)
 	if err == nil {
 		_, err = d.parts.Store.Apply(ctx, change)
@@ -242,7 +242,7 @@ func (d *Dispatcher) unstored(ctx context.Context, raws []turn.Raw, cause error)
 			d.say(ctx, bot.Row{
 				Place:   place,
 				Purpose: bot.Notice,
-				Content: bot.Content{Text: d.parts.Words.OutOfOrder("", why.Advice())},
+				Content: bot.Content{Text: d.parts.Words.At(place).OutOfOrder("", why.Advice())},
 			})
 		}
 	}

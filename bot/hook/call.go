@@ -306,9 +306,9 @@ func (h *Hooks) tellRevoked(ctx context.Context, msg *bot.Message) error {
 	if h.deps.Operators == nil {
 		return nil
 	}
-	text := h.deps.Words.HookRevoked("", msg.Hook)
 	change := &bot.Change{}
 	for _, place := range h.deps.Operators() {
+		text := h.deps.Words.At(place).HookRevoked("", msg.Hook)
 		change.Send = append(change.Send, bot.Row{
 			Place: place, Purpose: bot.Notice,
 			Key:     strings.Join([]string{"hook/revoked", msg.Hook, msg.At.UTC().Format(time.DateOnly), place.Chat}, "/"),

@@ -234,8 +234,8 @@ func (d *Scheduler) revokeTask(ctx context.Context, t task) error {
 	change := &bot.Change{}
 	if d.deps.Operators != nil {
 		s := t.displayed("", false)
-		text := d.deps.Words.ScheduleRevoked("", s.Name, s.Owner)
 		for _, place := range d.deps.Operators() {
+			text := d.deps.Words.At(place).ScheduleRevoked("", s.Name, s.Owner)
 			change.Send = append(change.Send, bot.Row{
 				Place: place, Purpose: bot.Notice, Key: "schedule/revoked/" + t.id() + "/" + place.Chat,
 				Content: bot.Content{Text: text, Entities: render.Inert(text)},

@@ -69,7 +69,7 @@ func (d *Handler) toldFact(ctx context.Context, n mcp.Notice, lane bot.Lane) (to
 
 // tellServer tells one of them, in one commit.
 func (d *Handler) tellServer(ctx context.Context, n mcp.Notice, lane bot.Lane, i int) {
-	w, now := d.deps.Words, d.deps.Now()
+	w, now := d.deps.Words.At(lane.Place), d.deps.Now()
 	change := &bot.Change{}
 	if d.deps.Shared {
 		told, known := d.toldFact(ctx, n, lane)

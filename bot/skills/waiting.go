@@ -90,8 +90,8 @@ func (d *Handler) storeAnnouncements(
 		return nil, fmt.Errorf("store which skills admins were told of: %w", err)
 	}
 	change := &bot.Change{Facts: []bot.Fact{{Bucket: told, Value: string(value), Was: &before}}}
-	text, button := d.deps.Words.SkillsWaiting("", names)
 	for _, place := range places {
+		text, button := d.deps.Words.At(place).SkillsWaiting("", names)
 		change.Send = append(change.Send, bot.Row{
 			Place: place, Purpose: bot.Reply, Content: bot.Content{
 				Text:     text,

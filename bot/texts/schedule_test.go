@@ -17,6 +17,7 @@ func schedules(l string, m map[string][]string) {
 		}
 	}
 	m["At"] = []string{w.At(bot.Place{}).ZoneNotYours(l)}
+	m["Read"] = []string{w.ZoneNotYours(w.Read(bot.Place{}, l))}
 	m["ZoneUnknown"] = []string{w.ZoneUnknown(l, "Mars", nil), w.ZoneUnknown(l, "Berlni", []string{"Europe/Berlin"})}
 	m["ZonePlace"] = []string{w.ZonePlace(l, "Europe/Vienna")}
 	m["ZoneNotYours"], m["ZoneOfBot"] = []string{w.ZoneNotYours(l)}, []string{w.ZoneOfBot(l)}

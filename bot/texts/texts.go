@@ -28,6 +28,8 @@ type Words struct {
 	// Clock is how the readers read times of day, and ClockAt how those of a place do; nil = as their language says.
 	Clock   Clock
 	ClockAt func(place bot.Place) Clock
+	// LanguageAt returns the language that the person of a private chat is known to read; "" = not known, as in a group.
+	LanguageAt func(place bot.Place) string
 	// Owner: the readers run this service themselves, at a terminal or in an editor; they are not sent to an operator.
 	Owner bool
 	// Patience is how long a model may be unavailable before a turn is given up; 0 = 10 minutes. Only an owner is told.
@@ -38,7 +40,8 @@ type Words struct {
 	OtherModels bool
 }
 
-// At returns the sentences for the readers of a place, with times in the zone that they have set.
+// At returns the sentences for the readers of a place, with times in the zone that they have set. Where the language is
+// not given, it is the one that they are known to read.
 func (w Words) At(place bot.Place) Words {
 	if w.ZoneAt != nil {
 		if zone := w.ZoneAt(place); zone != nil {
@@ -48,7 +51,16 @@ func (w Words) At(place bot.Place) Words {
 	if w.ClockAt != nil {
 		w.Clock = w.ClockAt(place)
 	}
+	w.Language = w.Read(place, w.Language)
 	return w
+}
+
+// Read returns the language that the readers of a place are known to read, or else the one that was told.
+func (w Words) Read(place bot.Place, told string) string {
+	if w.LanguageAt == nil {
+		return told
+	}
+	return cmp.Or(w.LanguageAt(place), told)
 }
 
 // in returns the book for a language.

@@ -129,7 +129,7 @@ func everything(l string) map[string][]string {
 	m["OwnAsk"], m["OwnNoted"], m["OwnLong"] = []string{w.OwnAsk(l, "", 500, 10*time.Minute), w.OwnAsk(l, "Ann", 500, 10*time.Minute)}, []string{w.OwnNoted(l, "Ann")}, []string{w.OwnLong(l, 500)}
 	m["TalkOff"] = []string{w.TalkOff(l, "Ann")}
 	m["HiddenWaiting"], m["HiddenNobody"] = []string{w.HiddenWaiting(l, time.Unix(0, 0), "kabel")}, []string{w.HiddenNobody(l, time.Unix(0, 0))}
-	m["HiddenUnseen"], m["HiddenOrigin"] = []string{w.HiddenUnseen(l)}, []string{w.HiddenOrigin(l)}
+	m["HiddenUnseen"], m["HiddenOrigin"] = []string{w.HiddenUnseen(l)}, []string{w.HiddenOrigin(l, "Team"), w.HiddenOrigin(l, "")}
 	m["SettingBack"], m["SettingDone"] = []string{w.SettingBack(l)}, []string{w.SettingDone(l)}
 	for _, problem := range []turn.FileProblem{
 		turn.FileTooLarge, turn.FileGone, turn.FileAway, turn.FileNoRoom, turn.FileUnseen, turn.FileNoPicture, turn.FileTooManyDots, turn.FileDamaged, turn.FileLocked,

@@ -204,6 +204,7 @@ type Asked struct {
 	Turn         string
 	Place        bot.Place
 	Caller, Name string
+	Title        string // of the group
 	Language     string
 	ReplyTo      string
 	Questions    []tools.Question

@@ -120,7 +120,8 @@ func (c *Core) zone() *time.Location {
 func (c *Core) words() texts.Words {
 	return texts.Words{
 		Zone: c.zone(), Language: c.cfg.Telegram.Language, ZoneAt: c.zoneAt, ClockAt: c.clockAt,
-		Owner: c.opts.Mode == layout.Chat || c.opts.Mode == layout.ACP,
+		LanguageAt: c.languageAt,
+		Owner:      c.opts.Mode == layout.Chat || c.opts.Mode == layout.ACP,
 	}
 }
 

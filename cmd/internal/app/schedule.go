@@ -28,6 +28,9 @@ type planning struct {
 	zones *zone.Zones             // of people; nil where nothing is stored
 	own   *preference.Preferences // what people have chosen; nil like zones
 	plan  *schedule.Scheduler     // nil where nothing is scheduled; set before anything runs
+	// clientLanguage returns the language of a person's client when they last wrote, by their id; "" = not known. nil =
+	// nobody writes from one; set before anything runs.
+	clientLanguage func(id string) string
 
 	callsAt callsAddress // where hooks are called
 }
@@ -61,6 +64,14 @@ func (c *Core) zoneAt(place bot.Place) *time.Location {
 		return nil
 	}
 	return c.zones.In(place)
+}
+
+// languageAt returns the language that the person of a private chat reads, as far as it is known; "" = it is not.
+func (c *Core) languageAt(place bot.Place) string {
+	if c.own == nil || c.clientLanguage == nil || place.Group || !place.Ordinary() {
+		return ""
+	}
+	return c.own.Language(place.Channel+":"+place.Chat, c.clientLanguage(place.Chat))
 }
 
 // zoneOf returns the zone of the caller of a turn.

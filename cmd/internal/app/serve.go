@@ -78,6 +78,7 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	rules := accessOptions(c, client.ID())
 	rules.Connection = client.Connection
 	guard := access.New(rules, c.stores.Bot, c.words(), c.now)
+	c.clientLanguage = guard.LanguageOf
 	if err := guard.Follow(ctx); err != nil {
 		return err
 	}
