@@ -60,7 +60,7 @@ func TestRules(t *testing.T) {
 			t.Errorf("%q: found %v, want %s", c.text, found, c.rule)
 		}
 	}
-	if n := scan.Names(); len(n) != 45 || n[0] != "ignore_instructions" {
+	if n := scan.Names(); len(n) != 46 || n[0] != "ignore_instructions" {
 		t.Errorf("names: %v", n)
 	}
 }
