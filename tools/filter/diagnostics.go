@@ -9,11 +9,12 @@ const (
 	leastGroup   = 4   // from this many equal findings on, they form a group
 	placesWidth  = 150 // bytes of a line of locations
 	notesOfError = 2   // compiler notes that are kept below an error
+	mostWarnings = 20  // of a file that also has errors: with more of them, its warnings are treated like others
 )
 
 // diagnostics shortens the output of compilers and linters with lines of the form file:line:column. Equal warnings
 // become one group with all their locations. Excerpts of the source and notes are dropped, except the first notes below
-// an error. Errors are kept, with their excerpt.
+// an error. Errors are kept, with their excerpt, and so are the warnings of a file that has errors: they often say why.
 type diagnostics struct{}
 
 func (diagnostics) isNaming() bool { return true } // it drops only lines that it recognises
@@ -33,7 +34,7 @@ type diagnostic struct {
 	colon    int32 // end of the file name
 	end      int32 // end of line and column
 	line     int32 // index among the lines
-	group    int32 // for aWarning: index in diagnosing.groups
+	group    int32 // for aWarning: index in diagnosing.groups; -1 = it is kept where it is
 	severity severity
 }
 
@@ -59,6 +60,8 @@ type diagnosing struct {
 	notes  int
 	shown  bool // the excerpt of the current diagnostic is kept
 	taken  int  // number of dropped lines
+
+	failing map[string]int // warnings of the files that have errors
 }
 
 func (diagnostics) applyTo(j *job) ([]line, Confidence) {
@@ -80,28 +83,62 @@ func (diagnostics) applyTo(j *job) ([]line, Confidence) {
 
 // findAll finds all diagnostics and groups equal warnings.
 func (d *diagnosing) findAll() {
+	for i := range d.j.lines {
+		if one := parseDiagnostic(d.j.lines[i].bodyText()); one.severity != noDiagnostic {
+			one.line, one.group = int32(i), -1
+			d.found = append(d.found, one)
+		}
+	}
+	d.findFailing()
 	ids := map[string]int{}
 	var key []byte
-	for i := range d.j.lines {
-		body := d.j.lines[i].bodyText()
-		one := parseDiagnostic(body)
-		if one.severity == noDiagnostic {
+	for i := range d.found {
+		one := &d.found[i]
+		if one.severity != aWarning || d.isOfFailing(one) {
 			continue
 		}
-		one.line = int32(i)
-		if one.severity == aWarning {
-			key = appendMessageKey(key[:0], one.messageOf(body))
-			id, ok := ids[string(key)]
-			if !ok {
-				id = len(d.groups)
-				ids[string(key)] = id
-				d.groups = append(d.groups, findings{at: -1})
-			}
-			one.group = int32(id)
-			d.groups[id].list = append(d.groups[id].list, len(d.found))
+		key = appendMessageKey(key[:0], one.messageOf(d.j.lines[one.line].bodyText()))
+		id, ok := ids[string(key)]
+		if !ok {
+			id = len(d.groups)
+			ids[string(key)] = id
+			d.groups = append(d.groups, findings{at: -1})
 		}
-		d.found = append(d.found, one)
+		one.group = int32(id)
+		d.groups[id].list = append(d.groups[id].list, i)
 	}
+}
+
+// findFailing finds the files that have errors.
+func (d *diagnosing) findFailing() {
+	d.failing = map[string]int{}
+	for i := range d.found {
+		if one := &d.found[i]; one.severity == anError {
+			d.failing[d.fileOf(one)] = 0
+		}
+	}
+	for i := range d.found {
+		one := &d.found[i]
+		if n, ok := d.failing[d.fileOf(one)]; ok && one.severity == aWarning {
+			d.failing[d.fileOf(one)] = n + 1
+		}
+	}
+}
+
+func (d *diagnosing) fileOf(one *diagnostic) string {
+	return d.j.lines[one.line].bodyText()[:one.colon]
+}
+
+// isOfFailing reports whether a warning is one of a few of a compiler about a file that has errors.
+func (d *diagnosing) isOfFailing(one *diagnostic) bool {
+	n, ok := d.failing[d.fileOf(one)]
+	return ok && n <= mostWarnings && strings.HasPrefix(one.messageOf(d.j.lines[one.line].bodyText()), "warning: ")
+}
+
+// keepLine writes a line that later strategies may not drop either.
+func (d *diagnosing) keepLine(l line) {
+	l.keep = true
+	d.out = append(d.out, l)
 }
 
 // takeLine handles one line.
@@ -117,7 +154,7 @@ func (d *diagnosing) takeLine(i int) {
 		d.before = append(d.before, *l)
 	case d.last != noDiagnostic && isExcerpt(body):
 		if d.shown || l.keep {
-			d.out = append(d.out, *l)
+			d.keepLine(*l)
 		} else {
 			d.taken++
 		}
@@ -142,8 +179,16 @@ func (d *diagnosing) takeHead(i int, one *diagnostic) {
 			d.notes--
 		}
 		d.taken += len(d.before)
-	default:
+	case aWarning:
 		d.notes = 0
+		if one.group < 0 {
+			for _, lead := range d.before {
+				d.keepLine(lead)
+			}
+			d.before, d.shown, d.notes = d.before[:0], true, notesOfError
+			d.keepLine(*l)
+			return
+		}
 		d.taken += len(d.before)
 		if len(d.groups[one.group].list) >= leastGroup {
 			d.addToGroup(i, int(one.group))
@@ -152,7 +197,9 @@ func (d *diagnosing) takeHead(i int, one *diagnostic) {
 		stays = true
 	}
 	d.before, d.shown = d.before[:0], stays && one.severity != aWarning
-	if stays {
+	if stays && d.shown {
+		d.keepLine(*l)
+	} else if stays {
 		d.out = append(d.out, *l)
 	} else {
 		d.taken++

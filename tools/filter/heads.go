@@ -39,7 +39,7 @@ func openingOf(s string) opening {
 	case strings.HasPrefix(t, "error"), strings.HasPrefix(t, "Error"), strings.HasPrefix(t, "[ERROR]"),
 		strings.HasPrefix(t, "fatal:"),
 		strings.HasPrefix(t, "E "), strings.Contains(t, "Error: "), strings.Contains(t, "Exception"),
-		strings.Contains(t, ": error"), strings.Contains(t, "CONFLICT"):
+		strings.Contains(t, ": error"), strings.Contains(t, ": fatal error"), strings.Contains(t, "CONFLICT"):
 		return opensShort
 	}
 	return opensNothing
