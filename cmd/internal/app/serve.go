@@ -261,7 +261,7 @@ func (c *Core) whoAmI(ctx context.Context, client *telegram.Client) (telegram.Me
 		}
 		wait := min(time.Second<<min(failures, 5), 30*time.Second)
 		if failures&(failures+1) == 0 {
-			c.log.Warn().Err(err).Str("wait", wait.Round(time.Millisecond).String()).Str("api_url", c.cfg.Telegram.APIURL).
+			c.log.Warn().Str("error", telegram.Cause(err)).Str("wait", wait.Round(time.Millisecond).String()).Str("api_url", c.cfg.Telegram.APIURL).
 				Msg("telegram is not reachable; trying again")
 		}
 		timer := time.NewTimer(wait)

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -26,7 +27,7 @@ func (k *inspector) models() {
 	}
 	for i, p := range k.c.LLM.Providers {
 		at := fmt.Sprintf("llm.providers[%d]", i)
-		if _, err := m.NewProvider(p); err != nil {
+		if _, err := m.NewProvider(p); err != nil && !errors.Is(err, providers.ErrType) { // config has refused the type
 			k.provider(at, &p, err)
 		}
 		if p.MaxTokens >= k.c.Agent.ContextBudgetTokens {

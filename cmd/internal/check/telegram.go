@@ -14,7 +14,7 @@ import (
 // telegram checks the token and who may do what.
 func (k *inspector) telegram() {
 	t := k.c.Telegram
-	if t.Token != "" {
+	if t.Token != "" && !k.refusedURL(t.APIURL) {
 		client, err := telegram.NewClient(telegram.Options{Token: t.Token.Reveal(), APIURL: t.APIURL})
 		if err != nil {
 			k.refuse("telegram.token", trimmedError(err))
@@ -43,6 +43,12 @@ func (k *inspector) telegram() {
 			k.approvals(key, required, k.approversOf(id))
 		}
 	}
+}
+
+// refusedURL reports whether config has refused the address of the Bot API already.
+func (k *inspector) refusedURL(address string) bool {
+	u, err := url.Parse(address)
+	return err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == ""
 }
 
 // trimmedError removes the key from an error that begins with it, because the place contains it.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,6 +100,9 @@ func (c *command) open(name string) (io.Reader, func(), error) {
 		return c.env.In, func() {}, nil
 	}
 	f, err := os.Open(c.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("%s does not exist", c.path(name))
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -157,7 +161,11 @@ func (c *command) printBackup(out io.Writer, file string, m *archive.Manifest) e
 	}
 	_, _ = fmt.Fprintln(&text)
 	for _, p := range s.Sums {
-		_, _ = fmt.Fprintf(&text, "  %-10s %6d files %12d bytes\n", p.Part, p.Files, p.Bytes)
+		files := "files"
+		if p.Files == 1 {
+			files = "file "
+		}
+		_, _ = fmt.Fprintf(&text, "  %-10s %6d %s %12d bytes\n", p.Part, p.Files, files, p.Bytes)
 	}
 	for _, w := range s.Without {
 		_, _ = fmt.Fprintf(&text, "  not in it: %s\n", w)

@@ -228,7 +228,7 @@ func TestBackupRefuses(t *testing.T) {
 	k.fine(dir, "backup", file)
 	k.refused(dir, "exists already", cli.Failed, "backup", file)
 	k.refused(dir, "leave out --json", cli.Usage, "backup", "--json", "-")
-	k.refused(dir, "no such file", cli.Failed, "restore", filepath.Join(home, "none"))
+	k.refused(dir, "none does not exist", cli.Failed, "restore", filepath.Join(home, "none"))
 	whole, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

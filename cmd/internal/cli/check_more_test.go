@@ -23,6 +23,7 @@ func TestConfigCheckMore(t *testing.T) {
 		"off and at its defaults":   {conf: "[audit]\nenabled = false\nrequired = true\n[memory]\nenabled = false\nsemantic = true\n"},
 		"an index that is off":      {conf: "[index]\nenabled = false\nlanguages = [\"go\"]\n"},
 		"pace of a real model":      {conf: someModel + "pace = \"1s\"\n", warn: []string{"zephbot.toml:5: llm.providers[0].pace: has no effect: it is for type offline"}},
+		"a model of none":           {conf: "[[llm.providers]]\nname = \"main\"\ntype = \"offline\"\nmodel = \"m\"\n", warn: []string{"zephbot.toml:4: llm.providers[0].model: has no effect: this provider has type offline, the built-in model without intelligence; set its type to that of your model (ZEPH_LLM_PROVIDERS_MAIN_TYPE)"}},
 		"the wire of Anthropic":     {conf: "[[llm.providers]]\nname = \"main\"\ntype = \"anthropic\"\nmodel = \"m\"\napi_key = \"k\"\nwire = \"chat\"\n", warn: []string{"llm.providers[0].wire: has no effect"}},
 		"bots that are not heard":   {conf: telegramAdmin + "allowed_bots = [\"@x_bot\"]\n" + offlineModel, warn: []string{"zephbot.toml:4: telegram.allowed_bots: has no effect: telegram.bot_to_bot is false"}},
 		"a store that is not used":  {conf: "[vector]\nurl = \"http://x:6334\"\n", warn: []string{"zephbot.toml:2: vector.url: has no effect: vector.backend"}},
@@ -38,6 +39,7 @@ func TestConfigCheckMore(t *testing.T) {
 		"no room for an answer":      {conf: "[quotas.bot]\ntokens_per_day = 1000\n" + someModel, warn: []string{"zephbot.toml:2: quotas.bot.tokens_per_day: 1000 tokens a day are fewer than the 4096 that one answer of m may have"}},
 		"no room for a conversation": {conf: someModel + "context_tokens = 1000\n", want: []string{"@/zephbot.toml:5: llm.providers[0].context_tokens: 1000 leaves no room"}},
 		"silence that is too long":   {conf: "[llm]\ntimeout = \"10s\"\nidle_timeout = \"60s\"\n" + offlineModel, warn: []string{"zephbot.toml:3: llm.idle_timeout: has no effect"}},
+		"a name of an example":       {conf: "[telegram]\nallowed_users = [\"@your_name\"]\n", want: []string{"@/zephbot.toml:2: telegram.allowed_users: "}},
 		"a person as a group":        {conf: "[telegram]\nallowed_chats = [123]\n", warn: []string{"zephbot.toml:2: telegram.allowed_chats: 123 is the id of a person"}},
 		"files that are too large":   {conf: "[telegram]\nmax_upload_bytes = 2000000000\n", warn: []string{"zephbot.toml:2: telegram.max_upload_bytes: Telegram itself takes 52428800 bytes"}},
 		// Addresses and secrets.

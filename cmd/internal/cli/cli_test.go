@@ -364,7 +364,7 @@ func TestHealth(t *testing.T) {
 		{strings.Replace(at, "127.0.0.1", "[::]", 1), []string{"health"}, cli.Fine, "ok\n"},
 		{at, []string{"health", "--ready"}, cli.Failed, "503 Service Unavailable: not ready: the disk is full"},
 		{"", []string{"health"}, cli.Failed, "metrics.listen is empty"},
-		{"127.0.0.1:1", []string{"health"}, cli.Failed, "connection refused"},
+		{"127.0.0.1:1", []string{"health"}, cli.Failed, "zephbot: nothing listens at 127.0.0.1:1: the service does not run"},
 		{"9090", []string{"health"}, cli.Usage, "ZEPH_METRICS_LISTEN"},
 	} {
 		w := here(t)

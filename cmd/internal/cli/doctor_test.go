@@ -223,7 +223,7 @@ func TestDoctorIll(t *testing.T) {
 		},
 		"unknown model": {
 			rest: func(c *clinic) string { return c.llm.provider("main", "gpt-god", vendorKey) }, check: "model main",
-			want: []string{"fail ", "has no model gpt-god; did you mean gpt-good? → correct llm.providers[0].model"},
+			want: []string{"fail ", "has no model gpt-god; did you mean gpt-good? (it has gpt-good, hear-1, text-embed) → correct llm.providers[0].model"},
 		},
 		"a model that nothing uses": {
 			rest: func(c *clinic) string {

@@ -8,9 +8,12 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/zephbot/zephbot/bot/telegram"
 )
 
 // probePatience is how long health waits for an answer. The check of an image allows for a second more.
@@ -68,7 +71,7 @@ func probeEndpoint(ctx context.Context, listen, path string) (string, error) {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(req)
 	if err != nil {
-		return "", err
+		return "", unanswered(req.URL.Host, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // the unread rest is dropped
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, 1000))
@@ -80,4 +83,16 @@ func probeEndpoint(ctx context.Context, listen, path string) (string, error) {
 		return "", fmt.Errorf("%s: %s", resp.Status, text)
 	}
 	return text, nil
+}
+
+// unanswered says why a service of this machine did not answer.
+func unanswered(address string, err error) error {
+	var late net.Error
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("nothing listens at %s: the service does not run, or it listens elsewhere (metrics.listen)", address)
+	case errors.As(err, &late) && late.Timeout():
+		return fmt.Errorf("%s does not answer within %s", address, probePatience)
+	}
+	return fmt.Errorf("%s cannot be asked: %s", address, telegram.Cause(err))
 }

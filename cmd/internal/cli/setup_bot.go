@@ -169,6 +169,7 @@ func (s *setup) admitted(text string) (over bool) {
 		return false
 	}
 	s.out.Admins = []int64{id}
+	s.in.say("ok: id %d is the admin.", id)
 	return true
 }
 

@@ -6,6 +6,7 @@ import (
 	"rsc.io/qr"
 
 	"github.com/zephbot/zephbot/bot/terminal/paint"
+	"github.com/zephbot/zephbot/policy/lazyregexp"
 )
 
 // quietZone is the bright margin of a QR code, in modules: readers need it (ISO/IEC 18004 wants 4).
@@ -53,6 +54,9 @@ func drawCode(code *qr.Code, coloured bool) string {
 	return out.String()
 }
 
+// listItem is the beginning of an entry of a list, below which its other lines begin.
+var listItem = lazyregexp.New(`^ +\d+  `)
+
 // wrapWords breaks the lines of a text between words, so that none is wider than so many columns; 0 = they stay. A word
 // that is wider, such as a link, has a line of its own and stays whole.
 func wrapWords(text string, columns int) string {
@@ -61,14 +65,14 @@ func wrapWords(text string, columns int) string {
 	}
 	var out strings.Builder
 	for line := range strings.Lines(text) {
-		width, blank := 0, ""
+		width, blank, hang := 0, "", len(listItem().FindString(line))
 		for word := range strings.SplitAfterSeq(line, " ") {
 			bare := strings.TrimRight(word, " ")
 			long := paint.Width(strings.TrimRight(bare, "\n"))
 			switch {
 			case width > 0 && width+len(blank)+long > columns:
-				out.WriteString("\n")
-				width = 0
+				out.WriteString("\n" + strings.Repeat(" ", hang))
+				width = hang
 			default:
 				out.WriteString(blank)
 				width += len(blank)

@@ -51,6 +51,7 @@ func TestWrapWords(t *testing.T) {
 		{"one two\nthree four\n", 9, "one two\nthree\nfour\n"},
 		{"see https://t.me/zephbot?start=A here", 10, "see\nhttps://t.me/zephbot?start=A\nhere"},
 		{"  • item of", 8, "  • item\nof"},
+		{"   2  Open AI\n  12  another server, such as vLLM\n", 20, "   2  Open AI\n  12  another\n      server, such\n      as vLLM\n"},
 		{"Token (not shown): ", 12, "Token (not\nshown): "},
 		{"日本 語", 4, "日本\n語"},
 	} {

@@ -259,13 +259,30 @@ func (k *checker) required(key string) {
 	}
 }
 
+// primary checks which provider answers. Nobody has written the default, so that no line is at fault.
+func (k *checker) primary(name string) {
+	if k.set("llm.primary") || k.unsure || slices.Contains(k.names, name) {
+		k.provider("llm.primary", name)
+		return
+	}
+	variable := envName(envName(envPrefix, "llm"), "primary")
+	at := k.c.place(join(item("llm.providers", 0), "name")).problem("llm.primary", fmt.Sprintf(
+		"is not set, and is %q then, which names no provider; configured: %s; write primary = %q under [llm], or set %s",
+		name, strings.Join(k.names, ", "), k.names[0], variable,
+	))
+	if at.File == "" {
+		at.Key = variable
+	}
+	k.problems = append(k.problems, at)
+}
+
 // routes checks the names of providers in [llm].
 func (k *checker) routes() {
 	llm := k.c.LLM
 	if llm.Primary == "" {
 		k.wrong("llm.primary", "is empty; it must name a provider")
 	} else if len(k.names) > 0 || llm.Primary != Default().LLM.Primary {
-		k.provider("llm.primary", llm.Primary)
+		k.primary(llm.Primary)
 	}
 	for i, name := range llm.Fallback {
 		k.provider("llm.fallback", name)

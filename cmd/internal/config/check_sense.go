@@ -100,6 +100,13 @@ func (k *checker) useless() {
 
 // uselessOf checks what the type of a provider uses.
 func (k *checker) uselessOf(at string, p *Provider) {
+	for _, key := range []string{"model", "base_url", "api_key", "api_keys"} {
+		if key = join(at, key); k.set(key) && p.Type == "offline" {
+			k.warn(key, "has no effect: this provider has type offline, the built-in model without intelligence; "+
+				"set its type to that of your model (%s)",
+				envName(envName(envName(envName(envPrefix, "llm"), "providers"), p.Name), "type"))
+		}
+	}
 	for _, u := range []struct {
 		key   string
 		types []string // that use it
@@ -137,6 +144,9 @@ func (k *checker) unused(at string, s *MCPServer) {
 	}
 }
 
+// placeholder is a name in examples that somebody else may have.
+const placeholder = "@your_name"
+
 // opposed finds numbers and ids that contradict each other.
 func (k *checker) opposed() {
 	for name, l := range map[string]Limits{"user": k.c.Quotas.User, "chat": k.c.Quotas.Chat, "bot": k.c.Quotas.Bot} {
@@ -152,6 +162,10 @@ func (k *checker) opposed() {
 			"llm.idle_timeout", "has no effect: llm.timeout (%s) ends a call before; make it smaller, or that larger",
 			formatDuration(l.Timeout),
 		)
+	}
+	if slices.Contains(k.c.Telegram.AllowedUsers, placeholder) {
+		k.wrong("telegram.allowed_users", "%s is the placeholder of an example, and whoever has this name in Telegram "+
+			"could talk to the bot; write your own, or leave it out: the first start shows a code for its admin", placeholder)
 	}
 	for _, id := range k.c.Telegram.AllowedChats {
 		if id != "*" && !strings.HasPrefix(id, "-") {

@@ -100,11 +100,11 @@ func (d *decoder) unknownKey(path, key string, fields []field) {
 		d.wrong(full, "unknown key; did you mean %s?", join(path, name))
 		return
 	}
-	where := "at the top of the file"
-	if path != "" {
-		where = "in [" + path + "]"
+	if path == "" {
+		d.wrong(full, "unknown key; zephbot has nothing of this name, so take it out (docs/config.md lists what there is)")
+		return
 	}
-	d.wrong(full, "unknown key; known %s: %s", where, strings.Join(names, ", "))
+	d.wrong(full, "unknown key; known in [%s]: %s", path, strings.Join(names, ", "))
 }
 
 // value fills dst, the place of the key, from raw.

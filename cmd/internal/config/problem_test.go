@@ -27,7 +27,7 @@ func TestProblems(t *testing.T) {
 		{"nothing near", "[log]\nzzzzzzzz = 3", []string{"zephbot.toml:2: log.zzzzzzzz: unknown key; known in [log]: level, format"}},
 		{"in an entry", provider + "modell = 'x'", []string{"zephbot.toml:4: llm.providers[0].modell: unknown key; did you mean llm.providers[0].model?"}},
 		{"in an inline table", "[telegram]\nchats = { \"-1\" = { triger = \"all\" } }", []string{`zephbot.toml:2: telegram.chats.-1.triger: unknown key; did you mean telegram.chats.-1.trigger?`}},
-		{"quoted key", "\"a.b\" = 1", []string{`zephbot.toml:1: "a.b": unknown key; known at the top of the file: data_dir, telegram, groups, llm, agent, session, security, tools, mcp, workspaces, redis, database, retention, vector, index, scheduler, triggers, hooks, memory, skills, web_search, quotas, audit, metrics, tracing, log, personas`}},
+		{"quoted key", "\"a.b\" = 1", []string{`zephbot.toml:1: "a.b": unknown key; zephbot has nothing of this name, so take it out (docs/config.md lists what there is)`}},
 		{"text for a number", "[tools.shell]\n\ntimeout = \"30s\"", []string{`zephbot.toml:3: tools.shell.timeout: wanted an integer, found the string "30s"`}},
 		{"number for a text", "data_dir = 5", []string{"zephbot.toml:1: data_dir: wanted a string, found the integer 5"}},
 		{"fraction for an integer", "[agent]\nconcurrency = 1.5", []string{"zephbot.toml:2: agent.concurrency: wanted an integer, found the number 1.5"}},
@@ -66,7 +66,7 @@ func TestProblems(t *testing.T) {
 		{"two providers of one name", provider + provider, []string{`zephbot.toml:5: llm.providers[1].name: "main" is the name of an earlier provider too; names must differ`}},
 		{"primary", provider + "[llm]\nprimary = 'mian'", []string{`zephbot.toml:5: llm.primary: "mian" names no provider; configured: main (did you mean main?)`}},
 		{"primary without providers", "[llm]\nprimary = 'x'", []string{`zephbot.toml:2: llm.primary: "x" names no provider; no [[llm.providers]] is configured`}},
-		{"default primary is missing", "[[llm.providers]]\nname = 'local'\nmodel = 'm'", []string{`zephbot.toml:1: llm.primary: "main" names no provider; configured: local`}},
+		{"default primary is missing", "[[llm.providers]]\nname = 'local'\nmodel = 'm'", []string{`zephbot.toml:2: llm.primary: is not set, and is "main" then, which names no provider; configured: local; write primary = "local" under [llm], or set ZEPH_LLM_PRIMARY`}},
 		{"empty primary", "[llm]\nprimary = ''", []string{"zephbot.toml:2: llm.primary: is empty; it must name a provider"}},
 		{"fallback", provider + "[llm]\nfallback = ['x', 'main', 'x']", []string{
 			`zephbot.toml:5: llm.fallback: "x" names no provider; configured: main`,

@@ -163,7 +163,7 @@ func hintOf(d *dialect.Dialect) string {
 	if d.Name == "" {
 		return fmt.Sprintf("%s has no preset: leave it out, and set base_url = %q", d.Title, d.BaseURL)
 	}
-	return fmt.Sprintf("for %s write preset = %q", d.Title, d.Name)
+	return fmt.Sprintf("for %s set preset to %q", d.Title, d.Name)
 }
 
 // checkURL refuses what is not a URL with an allowed scheme. A URL that may contain a password is not repeated.

@@ -426,8 +426,8 @@ func TestReadmeExampleLoads(t *testing.T) {
 	}
 	o := manifests(t, override)
 	c := load(t, o.config.Data[config.FileName], env(o.template().Spec.Containers[0]))
-	if len(c.Telegram.AllowedUsers) != 1 {
-		t.Errorf("allowed users: %v", c.Telegram.AllowedUsers)
+	if len(c.LLM.Providers) != 1 || len(c.Telegram.AllowedUsers) != 0 {
+		t.Errorf("%d providers, allowed users: %v", len(c.LLM.Providers), c.Telegram.AllowedUsers)
 	}
 }
 

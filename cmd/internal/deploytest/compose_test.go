@@ -138,7 +138,7 @@ func TestComposeLoads(t *testing.T) {
 	if got := cfg.Redis.URL.Reveal(); got != "redis://:secret@redis:6379/0" {
 		t.Errorf("redis.url = %q", got)
 	}
-	if cfg.Vector.Backend != "qdrant" || !strings.HasPrefix(cfg.Vector.URL, "http://qdrant:") || len(cfg.LLM.Providers) != 1 || len(cfg.Telegram.AllowedUsers) != 1 {
+	if cfg.Vector.Backend != "qdrant" || !strings.HasPrefix(cfg.Vector.URL, "http://qdrant:") || len(cfg.LLM.Providers) != 1 || len(cfg.Telegram.AllowedUsers) != 0 {
 		t.Errorf("vector %+v, %d providers, users %v", cfg.Vector, len(cfg.LLM.Providers), cfg.Telegram.AllowedUsers)
 	}
 	redis := strings.Join(c.Services["redis"].Command, " ")

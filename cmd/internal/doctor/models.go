@@ -68,13 +68,25 @@ func (d *doctor) model(ctx context.Context, i int, p *config.Provider) []Row {
 		if !d.depends(p.Name) || trouble.Passing {
 			row = warn
 		}
-		rows = append(rows, row(about, "%s", trouble.Text)(trouble.Cure(d.c, i, p)))
+		rows = append(rows, row(about, "%s", trouble.Text+has(trouble.Models))(trouble.Cure(d.c, i, p)))
 	}
 	rows = append(rows, d.otherModels(ctx, i, p, trouble)...)
 	if p.SpeechModel != "" && (trouble == nil || trouble.Kind == providers.UnknownModel) {
 		rows = append(rows, d.speech(ctx, i, p))
 	}
 	return rows
+}
+
+// has lists the models of a vendor that does not have the configured one.
+func has(models []string) string {
+	const most = 12
+	switch {
+	case len(models) == 0:
+		return ""
+	case len(models) > most:
+		return fmt.Sprintf(" (it has %s and %d more)", strings.Join(models[:most], ", "), len(models)-most)
+	}
+	return " (it has " + strings.Join(models, ", ") + ")"
 }
 
 // speech has a provider speak one word: what it makes is known only then.

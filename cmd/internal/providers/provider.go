@@ -2,6 +2,7 @@ package providers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -57,11 +58,12 @@ func (m *Set) NewProvider(p config.Provider) (llm.Provider, error) {
 		}
 		return m.limitRequests(provider, p), nil
 	default:
-		return nil, fmt.Errorf(
-			"type %q is unknown; use openai (any OpenAI-compatible server), anthropic, ollama or offline", p.Type,
-		)
+		return nil, fmt.Errorf("type %q is %w", p.Type, ErrType)
 	}
 }
+
+// ErrType means that a provider has a type that the configuration does not allow.
+var ErrType = errors.New("unknown; use openai (any OpenAI-compatible server), anthropic, ollama or offline")
 
 // limitRequests limits the requests to a provider to what it allows, across all callers.
 func (m *Set) limitRequests(provider llm.Provider, p config.Provider) llm.Provider {

@@ -33,8 +33,9 @@ const (
 type Trouble struct {
 	Kind    Kind
 	Text    string
-	Near    string // the model that was probably meant; "" = none
-	Passing bool   // it may work a moment later
+	Near    string   // the model that was probably meant; "" = none
+	Models  []string // that the vendor has, if the model is unknown and its server has a list
+	Passing bool     // it may work a moment later
 }
 
 // Error implements error.
@@ -84,6 +85,7 @@ func (m *Set) Try(ctx context.Context, p config.Provider) *Trouble {
 	t := TroubleOf(&p, err)
 	if t.Kind == UnknownModel {
 		if names, err := m.List(ctx, p); err == nil {
+			t.Models = names
 			if t.Near, _ = nearest.Nearest(p.Model, names); t.Near != "" {
 				t.Text += "; did you mean " + t.Near + "?"
 			}

@@ -61,7 +61,7 @@ func (e estate) without(o BackupOptions) []string {
 	list := []string{
 		"the configuration and the environment of the service: keep them yourself, they contain secrets",
 		"vectors and the index of code: they are computed again",
-		"copies of files for Undo, what commands would do about which nobody has decided, and the directories of MCP " +
+		"copies of files for Undo, previews of commands that wait for a decision, and the directories of MCP " +
 			"programs (data_dir/mcp)",
 		"the state of the terminal and of the simulator",
 	}
@@ -81,7 +81,11 @@ func (e estate) without(o BackupOptions) []string {
 // first, so that every file which it refers to is read later. What is written is complete only if the error is nil.
 func Backup(ctx context.Context, opts app.Options, out io.Writer, o BackupOptions) (archive.Manifest, error) {
 	e := estateOf(opts)
-	if _, err := os.Stat(e.data); err != nil {
+	if _, err := os.Stat(e.data); errors.Is(err, fs.ErrNotExist) {
+		return archive.Manifest{}, fmt.Errorf(
+			"%w: %s (data_dir) does not exist; there is nothing to back up", config.ErrInvalid, e.data,
+		)
+	} else if err != nil {
 		return archive.Manifest{}, fmt.Errorf("%w: data_dir: %w; there is nothing to back up", config.ErrInvalid, err)
 	}
 	unlock, err := persistence.Lock(e.data, backupLock, "backup")
