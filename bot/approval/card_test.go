@@ -223,8 +223,8 @@ func TestCardOfDeed(t *testing.T) {
 			},
 			want: []string{"✋ Moves a to b. May I?", "move a → b"}, record: "Moves a to b\nmove a → b",
 		},
-		"nothing": {change: func(q *tools.Question) { q.Effect = &tools.Effect{} }, want: []string{"✋ Changes no file. May I?", "rm c1"}, record: "Changes no file\nrm c1"},
-		"again":   {change: func(q *tools.Question) { q.Effect, q.Again = &tools.Effect{}, true }, want: []string{"rm c1", "⚠ What it would do has changed since it was approved."}, record: "Changes no file\nrm c1"},
+		"nothing": {change: func(q *tools.Question) { q.Effect = &tools.Effect{} }, want: []string{"✋ Changes no file on this machine. May I?", "rm c1"}, record: "Changes no file on this machine\nrm c1"},
+		"again":   {change: func(q *tools.Question) { q.Effect, q.Again = &tools.Effect{}, true }, want: []string{"rm c1", "⚠ What it would do has changed since it was approved."}, record: "Changes no file on this machine\nrm c1"},
 		"not known": {
 			change: func(q *tools.Question) { q.Effect = &tools.Effect{Unknown: tools.UnknownNetwork, Tried: "evil.com"} },
 			want:   []string{"✋ May I run this?\nbash", "rm c1", "I cannot show beforehand what this does: it needs the network. (evil.com)"}, record: "rm c1",

@@ -80,7 +80,7 @@ func (p *Page) listLetters(ctx context.Context, _ *visitor, r *http.Request) (an
 			arrivals = append(arrivals, arrivalOf(&dead[i]))
 		}
 	}
-	rows, next := []Row{}, int64(0)
+	rows, next, names := []Row{}, int64(0), d.Names()
 	for _, state := range []bot.RowState{bot.Unknown, bot.Dead} {
 		list, err := d.Store.RowsIn(ctx, d.Channel, d.Bot, state, before, PageSize)
 		if err != nil {
@@ -88,7 +88,7 @@ func (p *Page) listLetters(ctx context.Context, _ *visitor, r *http.Request) (an
 		}
 		for i := range list {
 			if !done[rowKey(&list[i])] {
-				rows = append(rows, rowOf(&list[i]))
+				rows = append(rows, p.rowOf(&list[i], names))
 			}
 		}
 		if state == bot.Dead && len(list) == PageSize {

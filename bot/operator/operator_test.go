@@ -201,6 +201,28 @@ func TestForeignRequests(t *testing.T) {
 	}
 }
 
+// TestGroupsHaveTitles: a session and what is sent name their group, and the title finds it.
+func TestGroupsHaveTitles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill()
+	o := w.open(nil)
+	o.signIn(o.link("telegram:42"), http.StatusOK)
+	var got struct {
+		Sessions []operator.Session `json:"sessions"`
+	}
+	o.get("sessions?text=team", &got)
+	if len(got.Sessions) != 1 || got.Sessions[0].Chat != "-100" || got.Sessions[0].Title != "Team" {
+		t.Errorf("%+v", got.Sessions)
+	}
+	o.get("sessions", &got)
+	for _, s := range got.Sessions {
+		if !s.Group && s.Title != "" || s.Group && s.Title == "" {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
 // TestCookie: it is Secure where the page is reached by https, and never readable for scripts.
 func TestCookie(t *testing.T) {
 	t.Parallel()

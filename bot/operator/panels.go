@@ -21,6 +21,7 @@ type approvalRow struct {
 	Short   string         `json:"short"`
 	Session bot.SessionKey `json:"session"`
 	Chat    string         `json:"chat"`
+	Title   string         `json:"title,omitempty"` // of the chat, or the name of its person
 	Caller  string         `json:"caller"`
 	Name    string         `json:"name,omitempty"`
 	Tool    string         `json:"tool"`
@@ -51,6 +52,7 @@ func (p *Page) listApprovals(ctx context.Context, _ *visitor, _ *http.Request) (
 				Short:   a.Short,
 				Session: a.Session,
 				Chat:    a.Place.Chat,
+				Title:   names[p.deps.Channel+":"+a.Place.Chat],
 				Caller:  a.Caller,
 				Name:    cmp.Or(names[a.Caller], approval.AskerName(a)),
 				Tool:    a.Tool,

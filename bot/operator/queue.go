@@ -40,6 +40,7 @@ type Row struct {
 	ID        int64          `json:"id"`
 	Session   bot.SessionKey `json:"session,omitempty"`
 	Chat      string         `json:"chat"`
+	Title     string         `json:"title,omitempty"` // of the chat, or the name of its person
 	Purpose   bot.Purpose    `json:"purpose"`
 	State     bot.RowState   `json:"state"`
 	Edit      bool           `json:"edit,omitempty"` // it changes a message
@@ -52,11 +53,12 @@ type Row struct {
 	Kept      bool           `json:"kept,omitempty"` // its content is still there
 }
 
-func rowOf(r *bot.Row) Row {
+func (p *Page) rowOf(r *bot.Row, names map[string]string) Row {
 	out := Row{
 		ID:        r.ID,
 		Session:   r.Session,
 		Chat:      r.Place.Chat,
+		Title:     names[p.deps.Channel+":"+r.Place.Chat],
 		Purpose:   r.Purpose,
 		State:     r.State,
 		Edit:      r.Edit != "" || r.EditRow != 0,
@@ -91,21 +93,21 @@ func (p *Page) listQueue(ctx context.Context, _ *visitor, r *http.Request) (any,
 	for i := range waiting[:min(PageSize, len(waiting))] {
 		arrivals = append(arrivals, arrivalOf(&waiting[i]))
 	}
-	rows := []Row{}
+	rows, names := []Row{}, d.Names()
 	for _, state := range []bot.RowState{bot.Sending, bot.Pending} {
 		list, err := d.Store.RowsIn(ctx, d.Channel, d.Bot, state, 0, PageSize)
 		if err != nil {
 			return nil, err
 		}
 		for i := range list {
-			rows = append(rows, rowOf(&list[i]))
+			rows = append(rows, p.rowOf(&list[i], names))
 		}
 	}
 	lanes, err := d.Store.Lanes(ctx, d.Channel, d.Bot, mostLanes)
 	if err != nil {
 		return nil, err
 	}
-	turns, names := []Session{}, d.Names()
+	turns := []Session{}
 	for i := range lanes {
 		if stateRank(lanes[i].State) > 0 && len(turns) < PageSize {
 			turns = append(turns, p.sessionOf(&lanes[i], names))

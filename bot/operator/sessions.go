@@ -70,6 +70,7 @@ func (p *Page) whoami(ctx context.Context, v *visitor) Whoami {
 type Session struct {
 	Key     bot.SessionKey `json:"key"`
 	Chat    string         `json:"chat"`
+	Title   string         `json:"title,omitempty"` // of the group
 	Topic   string         `json:"topic,omitempty"`
 	Surface string         `json:"surface,omitempty"`
 	Group   bool           `json:"group,omitempty"`
@@ -103,7 +104,16 @@ func (p *Page) sessionOf(l *bot.Lane, names map[string]string) Session {
 		Stop:    l.Stop != "" && l.Stop == l.Turn,
 	}
 	s.Name = cmp.Or(names[person], names[p.deps.Channel+":"+person])
+	s.Title = p.titleOf(l.Place, names)
 	return s
+}
+
+// titleOf returns what a group is called, as far as that is known; "" for a private chat.
+func (p *Page) titleOf(place bot.Place, names map[string]string) string {
+	if !place.Group {
+		return ""
+	}
+	return names[p.deps.Channel+":"+place.Chat]
 }
 
 // listSessions lists the sessions that work, then the others, the last ones first.
@@ -152,7 +162,7 @@ func stateRank(s bot.LaneState) int {
 
 func (s *Session) matches(text string) bool {
 	return text == "" ||
-		slices.ContainsFunc([]string{string(s.Key), s.Person, s.Name, s.Turn, s.Chat}, func(field string) bool {
+		slices.ContainsFunc([]string{string(s.Key), s.Person, s.Name, s.Turn, s.Chat, s.Title}, func(field string) bool {
 			return strings.Contains(strings.ToLower(field), text)
 		})
 }

@@ -109,7 +109,7 @@ func (w *world) open(change func(*operator.Deps)) *office {
 		Sources: operator.Sources{
 			Servers: servers, Spent: func() map[string]float64 { return map[string]float64{"main": 1.87, "fallback": 0.12} },
 			Names: func() map[string]string {
-				return map[string]string{"telegram:42": "Ann", "telegram:43": "Ben"}
+				return map[string]string{"telegram:42": "Ann", "telegram:43": "Ben", "telegram:-100": "Team"}
 			},
 			MonthBegan: func() string { return w.clock().Format("2006-01") + "-01" }, Bars: bars(w.clock),
 			Audit: w.audit,

@@ -44,7 +44,7 @@ var doings = []struct {
 	{tools.Effect{Deleted: []string{"a", "b", "c", "d", "e", "f"}, Omitted: tools.Omitted{Deleted: 1}}, "Deletes 7 files: a, b, c, d, 3 more"},
 	{tools.Effect{Deleted: []string{"a"}, Created: []tools.FileEffect{{Path: "b", Added: 1}}}, "Deletes a · Creates b (+1)"},
 	{tools.Effect{Deleted: []string{"a\u202eb\nc"}}, "Deletes a⟨U+202E⟩b␊c"},
-	{tools.Effect{}, "Changes no file"},
+	{tools.Effect{}, "Changes no file on this machine"},
 }
 
 // TestDeed: the first line of a card says what would happen; names cannot hide or break it.

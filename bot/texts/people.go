@@ -146,7 +146,9 @@ func (w Words) People(language string, list People) string {
 	}
 	lines = append(lines, b.HeadChat)
 	for i := range list.Page {
-		lines = append(lines, fmt.Sprintf("%d. %s", list.From+i, w.line(language, &list.Page[i])))
+		p := list.Page[i]
+		p.Shared = p.Shared || p.Group // its id is for the configuration and /quota; few places show it
+		lines = append(lines, fmt.Sprintf("%d. %s", list.From+i, w.line(language, &p)))
 	}
 	if list.All == 0 {
 		lines = append(lines, b.None)

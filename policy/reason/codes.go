@@ -380,7 +380,7 @@ func english() map[Code]string {
 		VariableUnnamed: "%s is set, which may decide what programs do, and the rule does not name it " +
 			"with this value.",
 		RedirectionWrites:   "%s writes its output to %s.",
-		ConfirmPattern:      "The operator wants a person to approve commands with %s.",
+		ConfirmPattern:      "Commands with %s run only if a person approves them.",
 		StartupFile:         "%s is obeyed by {}: its content decides what later commands do.",
 		CallsUsedUp:         "The tool calls of this conversation are used up.",
 		ToolHidden:          "The tool %s is not permitted in this chat.",

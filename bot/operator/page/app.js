@@ -160,6 +160,11 @@ async function start() {
   });
   addEventListener('hashchange', () => (/^#[A-Z0-9]{20,}$/.test(location.hash) ? signIn(location.hash.slice(1)) : open(location.hash.replace(/^#\/?/, ''))));
   document.addEventListener('visibilitychange', refresh);
+  let settled = 0; // charts are drawn as wide as the page is
+  window.addEventListener('resize', () => {
+    clearTimeout(settled);
+    settled = setTimeout(() => state.panel === 'costs' && refresh(), 200);
+  });
   const hash = location.hash.slice(1);
   if (/^[A-Z0-9]{20,}$/.test(hash)) return void signIn(hash);
   try {

@@ -1,6 +1,6 @@
 // The panels: what each asks for and shows.
 import { post } from './api.js';
-import { $, h, toast } from './dom.js';
+import { $, h, locale, toast } from './dom.js';
 import { columns, share } from './charts.js';
 import { inspect } from './inspector.js';
 import { span } from './story.js';
@@ -19,7 +19,8 @@ const session = (key, text) => (key ? h('button', { type: 'button', class: 'link
 const person = (s) => named(s.name, s.person || s.caller);
 // people names those of a line of the audit log, one or several.
 const people = (d, ids) => (ids || '').split(', ').flatMap((id, i) => [i ? ', ' : '', named((d.names || {})[id], id)]);
-const chatOf = (s) => `${s.group ? 'group' : 'private'} ${s.chat}${s.topic ? ` / ${s.topic}` : ''}${s.surface && s.surface !== 'bot' ? ` (${s.surface})` : ''}`;
+// chatOf names a chat: a group by its title, a private one by its person, by ids only where nothing else is known.
+const chatOf = (s) => `${s.title || (s.group ? `group ${s.chat}` : s.name ? 'private chat' : `private ${s.chat}`)}${s.topic ? ` / ${s.topic}` : ''}${s.surface && s.surface !== 'bot' ? ` (${s.surface})` : ''}`;
 
 function turn(query, data, key = 'page') {
   const page = data[key] || 0;
@@ -28,7 +29,7 @@ function turn(query, data, key = 'page') {
 }
 
 const laneColumns = [
-  ['Session', (s) => session(s.key, chatOf(s))],
+  ['Session', (s) => [session(s.key, chatOf(s)), s.title ? h('small', { class: 'quiet' }, ` ${s.chat}`) : '']],
   ['Person', (s) => person(s)],
   ['State', (s) => colour(s.stop ? 'error' : s.state, s.stop ? 'stopping' : LANES[s.state] || s.state)],
   ['Last activity', (s) => moment(s.since)],
@@ -122,7 +123,7 @@ export const panels = {
         ['Attempts', (a) => count(a.attempts), 'n'], ['Problem', (a) => a.problem || ''],
       ], d.arrivals, 'Nothing waits.'), d.more ? pager(null, () => open('queue', { after: d.arrivals.at(-1).seq })) : state.query.after ? pager(() => open('queue', {}), null) : ''),
       part('To be sent', d.rows.length, table('To be sent', [
-        ['Since', (r) => moment(r.created)], ['What', rowWords], ['Chat', (r) => r.chat], ['State', (r) => colour(r.state)], ['Not before', (r) => moment(r.not_before)],
+        ['Since', (r) => moment(r.created)], ['What', rowWords], ['Chat', (r) => named(r.title, r.chat)], ['State', (r) => colour(r.state)], ['Not before', (r) => moment(r.not_before)],
         ['Attempts', (r) => count(r.attempts), 'n'], ['Problem', (r) => r.problem || ''],
       ], d.rows, 'Everything was sent.')),
     ],
@@ -135,7 +136,7 @@ export const panels = {
         ['Accepted', (a) => moment(a.at)], ['Session', (a) => session(a.session) || a.id], ['Problem', (a) => a.problem], ['Attempts', (a) => count(a.attempts), 'n'], ['Decide', (a) => choices('arrival', a.seq, a.kept), 'end'],
       ], d.arrivals, 'No message was given up.')),
       part('Answers that may not have arrived', d.rows.length, table('Answers that may not have arrived', [
-        ['Made', (r) => moment(r.created)], ['What', rowWords], ['Session', (r) => session(r.session) || r.chat], ['State', (r) => colour(r.state, r.state === 'dead' ? 'given up' : r.state)],
+        ['Made', (r) => moment(r.created)], ['What', rowWords], ['Session', (r) => session(r.session, r.title) || named(r.title, r.chat)], ['State', (r) => colour(r.state, r.state === 'dead' ? 'given up' : r.state)],
         ['Problem', (r) => r.problem || ''], ['Decide', (r) => choices('row', r.id, r.kept), 'end'],
       ], d.rows, 'Everything has arrived.'), d.before ? pager(null, () => open('letters', { before: d.before })) : ''),
     ],
@@ -144,7 +145,7 @@ export const panels = {
     title: 'Approvals', sign: '✋', path: 'approvals',
     note: () => 'Questions that wait. A decision here is that of the card in the chat, by the same rules; looking is in the audit log.',
     show: (d) => [table('Approvals that wait', [
-      ['Tool', (a) => h('code', {}, a.tool)], ['Asked by', person], ['Session', (a) => session(a.session, `chat ${a.chat}`)], ['Since', (a) => moment(a.since)], ['Expires', (a) => moment(a.expires)],
+      ['Tool', (a) => h('code', {}, a.tool)], ['Asked by', person], ['Session', (a) => session(a.session, a.title || `chat ${a.chat}`)], ['Since', (a) => moment(a.since)], ['Expires', (a) => moment(a.expires)],
       ['Approved', (a) => `${a.votes} of ${a.needed}`, 'n'], ['Name', (a) => a.short],
       ['Decide', (a) => (a.question ? h('button', { type: 'button', 'data-do': 'look', 'data-focus': `look ${a.question}`, 'aria-label': `Look at ${a.short} and decide`, onclick: () => look(a) }, 'Look …') : 'in the chat'), 'end'],
     ], d.approvals, 'No question waits.')],
@@ -185,7 +186,7 @@ export const panels = {
     note: (d) => {
       const sum = d.days.reduce((n, day) => n + day.usd, 0);
       const turns = d.days.reduce((n, day) => n + day.turns, 0);
-      const known = sum > 0 || !d.priceless.length ? usd(sum) : 'unknown costs';
+      const known = sum > 0 || !d.priceless.length ? usd(sum) : 'Unknown costs';
       return `${known} for ${number(turns, 'turn')} in ${number(d.days.length, 'day')}.${d.priceless.length ? ` Nobody knows the price of ${d.priceless.join(', ')}: what they cost is not in the sums.` : ''}`;
     },
     show: costs,
@@ -218,7 +219,7 @@ function bar(b) {
 }
 
 function costs(d) {
-  const day = new Intl.DateTimeFormat([], { day: 'numeric', month: 'short', timeZone: 'UTC' });
+  const day = new Intl.DateTimeFormat(locale, { day: 'numeric', month: 'short', timeZone: 'UTC' });
   const label = (text) => day.format(new Date(`${text}T00:00:00Z`));
   const money = d.days.some((x) => x.usd > 0);
   const data = d.days.map((x) => ({ label: label(x.day), value: money ? x.usd : x.tokens }));

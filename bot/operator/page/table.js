@@ -1,9 +1,9 @@
 // Tables and small words of the panels.
-import { h } from './dom.js';
+import { h, locale } from './dom.js';
 
-const full = new Intl.DateTimeFormat([], { dateStyle: 'medium', timeStyle: 'medium' });
-const short = new Intl.DateTimeFormat([], { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
-const hour = new Intl.DateTimeFormat([], { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+const full = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' });
+const short = new Intl.DateTimeFormat(locale, { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
+const hour = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit' });
 
 // when is a moment: the time of today, else the day too.
 export function when(iso) {
@@ -14,7 +14,7 @@ export function when(iso) {
 
 export const moment = (iso) => (iso && !iso.startsWith('0001') ? h('time', { datetime: iso, title: full.format(new Date(iso)) }, when(iso)) : '');
 
-export const count = (n) => new Intl.NumberFormat().format(n);
+export const count = (n) => new Intl.NumberFormat(locale).format(n);
 
 // number is how many there are of something: 1 session, 2 sessions.
 export const number = (n, what) => `${count(n)} ${what}${n === 1 ? '' : 's'}`;

@@ -95,9 +95,12 @@ export async function copy(text) {
   }
 }
 
-const clock = new Intl.DateTimeFormat([], { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
-const seconds = new Intl.DateTimeFormat([], { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
-const dayName = new Intl.DateTimeFormat([], { weekday: 'long', day: 'numeric', month: 'long' });
+// locale is how numbers and days are written: as the reader does, if that is English like the page.
+export const locale = navigator.language.startsWith('en') ? navigator.language : 'en-GB';
+
+const clock = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const seconds = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
+const dayName = new Intl.DateTimeFormat(locale, { weekday: 'long', day: 'numeric', month: 'long' });
 
 export const time = (iso) => clock.format(new Date(iso));
 export const exact = (iso) => seconds.format(new Date(iso));
