@@ -83,6 +83,10 @@ func TestText(t *testing.T) {
 	}{
 		"pdf":          {documenttest.PDF("Invoice 7\nTotal: 12 (net)", "Thank you"), document.PDF, "[page 1 of 2]\nInvoice 7\nTotal: 12 (net)\n[page 2 of 2]\nThank you\n", nil},
 		"table pdf":    {documenttest.PDF("Lunch\nItem\tAmount\tEUR\nTea\t3\t4.50\nCake\t4\t8\nTotal\t\t12.50"), document.PDF, "[page 1 of 1]\nLunch\nItem\tAmount\tEUR\nTea\t3\t4.50\nCake\t4\t8\nTotal\t12.50\n", nil},
+		"stacked pdf":  {documenttest.PDFDrawn("BT /F1 12 Tf 72 720 Td 14 TL (7) Tj T* (8) Tj T* (9) Tj T* (End) Tj ET"), document.PDF, "[page 1 of 1]\n7\n8\n9\nEnd\n", nil},
+		"columns pdf":  {documenttest.PDFDrawn("BT /F1 12 Tf 72 720 Td (1) Tj 0 -14 Td (2) Tj 60 14 Td (3) Tj 0 -14 Td (4) Tj ET"), document.PDF, "[page 1 of 1]\n1\n2\n3\n4\n", nil},
+		"turned pdf":   {documenttest.PDFDrawn("BT /F1 12 Tf 0 -1 1 0 72 400 Tm (Turned text) Tj ET"), document.PDF, "[page 1 of 1]\nTurned text\n", nil},
+		"formula pdf":  {documenttest.PDFDrawn("BT /F1 1 Tf 12 0 0 12 72 720 Tm (H) Tj 7 0 0 7 80.6 717 Tm (2) Tj 12 0 0 12 84.5 720 Tm (O) Tj ET"), document.PDF, "[page 1 of 1]\nH2O\n", nil},
 		"late pdf":     {append([]byte("HTTP/1.1 200 OK\r\n\r\n"), documenttest.PDF("Invoice 7")...), document.PDF, "[page 1 of 1]\nInvoice 7\n", nil},
 		"docx":         {documenttest.DOCX("First <one>", "Zweiter Absatz: ä"), document.Zip, "First <one>\nZweiter Absatz: ä\n", nil},
 		"xlsx":         {documenttest.XLSX("Costs", []string{"what", "EUR"}, []string{"rent", "900"}), document.Zip, "[sheet Costs]\nwhat\tEUR\nrent\t900\n", nil},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"image/jpeg"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -158,10 +159,14 @@ func (d *pdf) readPage(n int) (string, error) {
 		}
 		p.chars = append(p.chars, rune(c.Unicode))
 	}
-	p.divide() // first: what is turned around is not where its place says
+	p.divideWords() // first: what is turned around is not where its place says
+	p.divideStacks()
 	p.turnAround()
 	units := make([]uint16, 0, len(p.chars)) // what is beyond 16 bits may come in halves
-	for _, c := range p.chars {
+	for i, c := range p.chars {
+		if p.ends[i] {
+			units = append(units, '\n')
+		}
 		if utf16.IsSurrogate(c) {
 			units = append(units, uint16(c))
 			continue
@@ -176,6 +181,7 @@ type pdfPage struct {
 	pdf   *pdf
 	text  references.FPDF_TEXTPAGE
 	chars []rune
+	ends  map[int]bool // a line ends before these
 }
 
 // span is where a character is on the page, from left to right.
@@ -252,8 +258,8 @@ func (p *pdfPage) turnWords(words []word) {
 // wideGap is how wide a gap between two words is, in sizes of their font, that divides columns.
 const wideGap = 1.5
 
-// divide puts tabs where the gap between two words is as wide as between columns of a table.
-func (p *pdfPage) divide() {
+// divideWords puts tabs where the gap between two words is as wide as between columns of a table.
+func (p *pdfPage) divideWords() {
 	for i := 1; i+1 < len(p.chars); i++ {
 		if i+2 < len(p.chars) && p.chars[i] == '\r' && p.chars[i+1] == '\n' && p.isOneLine(i-1, i+2) {
 			p.chars[i], p.chars[i+1] = '\t', leftOut
@@ -293,6 +299,73 @@ func (p *pdfPage) isOneLine(i, next int) bool {
 	}
 	common := min(a.Top, b.Top) - max(a.Bottom, b.Bottom)
 	return common > 0 && common >= min(a.Top-a.Bottom, b.Top-b.Bottom)/2
+}
+
+// divideStacks ends a line between characters that stand below each other, such as numbers in a column of a table. PDFium
+// takes them for one word that is written from top to bottom. Asking where each character is would take long, so words are
+// looked at that end lower than they begin: on the line of the word before.
+func (p *pdfPage) divideStacks() {
+	p.ends = map[int]bool{}
+	var line float64
+	known := false // where the line is
+	for begin := 0; begin < len(p.chars); begin++ {
+		if p.chars[begin] <= ' ' {
+			known = known && p.chars[begin] != '\n'
+			continue
+		}
+		end := begin
+		for end+1 < len(p.chars) && p.chars[end+1] > ' ' {
+			end++
+		}
+		if !known {
+			line, known = p.baseline(begin)
+		}
+		last, ok := p.baseline(end)
+		if known && ok && last < line-1 {
+			for i := begin + 1; i <= end; i++ {
+				p.ends[i] = p.isLower(i-1, i) && p.isBelow(i-1, i)
+			}
+		}
+		line, known, begin = last, ok, end
+	}
+}
+
+// baseline is how high the line is that a character stands on.
+func (p *pdfPage) baseline(i int) (y float64, ok bool) {
+	origin, err := p.pdf.FPDFText_GetCharOrigin(&requests.FPDFText_GetCharOrigin{TextPage: p.text, Index: i})
+	if err != nil {
+		return 0, false
+	}
+	return origin.Y, true
+}
+
+// isLower reports whether a character stands on another line of writing than one before it, which is upright and of a
+// script that is not written from top to bottom.
+func (p *pdfPage) isLower(i, next int) bool {
+	if unicode.In(p.chars[i], unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
+		return false
+	}
+	a, ok := p.baseline(i)
+	b, also := p.baseline(next)
+	size, err := p.pdf.FPDFText_GetFontSize(&requests.FPDFText_GetFontSize{TextPage: p.text, Index: i})
+	if !ok || !also || err != nil || a-b < max(size.FontSize, 4)/2 {
+		return false
+	}
+	turned, err := p.pdf.FPDFText_GetCharAngle(&requests.FPDFText_GetCharAngle{TextPage: p.text, Index: i})
+	return err == nil && math.Cos(float64(turned.CharAngle)) > upright
+}
+
+// upright is the least cosine of the angle of a character that is not turned.
+const upright = 0.99
+
+// isBelow reports whether a character is below another one, and not to its right as an index is.
+func (p *pdfPage) isBelow(i, next int) bool {
+	a, err := p.pdf.FPDFText_GetCharBox(&requests.FPDFText_GetCharBox{TextPage: p.text, Index: i})
+	if err != nil {
+		return false
+	}
+	b, err := p.pdf.FPDFText_GetCharBox(&requests.FPDFText_GetCharBox{TextPage: p.text, Index: next})
+	return err == nil && b.Top <= a.Bottom && b.Left < a.Right
 }
 
 // cleanPage writes ligatures and forms of letters as letters, and joins words that were divided at the end of a line.

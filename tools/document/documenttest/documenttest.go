@@ -229,3 +229,6 @@ func OGG(size int) []byte {
 	copy(out[28:], "OpusHead")
 	return out
 }
+
+// PDFDrawn is a document of one page, whose content is drawn by operators of PDF with the font F1.
+func PDFDrawn(content string) []byte { return pdf([][]byte{[]byte(content)}, nil) }
