@@ -23,9 +23,9 @@ var (
 	decoration = regexp.MustCompile(`(?m)^[\s─━═—_*·•|-]+$`)
 )
 
-// speakable returns what of an answer in Markdown can be spoken: its text without code and tables, which nobody
+// speakableText returns what of an answer in Markdown can be spoken: its text without code and tables, which nobody
 // understands by ear, and addresses as the names of their hosts. whole is false if something was left out.
-func speakable(markdown string) (text string, whole bool) {
+func speakableText(markdown string) (text string, whole bool) {
 	m := render.Whole(markdown)
 	units, whole := utf16.Encode([]rune(m.Text)), true
 	var kept []uint16

@@ -26,7 +26,7 @@ func TestSpeakable(t *testing.T) {
 		"emoji kept":    {"Fine 🙂\n\n```\n🙂\n```\nNext", "Fine 🙂\n\nNext", true},
 		"code at start": {"```\nx\n```\nNext", "Next", true},
 	} {
-		text, whole := speakable(row.markdown)
+		text, whole := speakableText(row.markdown)
 		if text != row.want || whole == row.left {
 			t.Errorf("%s: %q, whole %t", name, text, whole)
 		}
@@ -44,7 +44,7 @@ func TestCut(t *testing.T) {
 		"Chinese":     {strings.Repeat("这是一句话。", 600), "。"},
 		"one decimal": {strings.Repeat("3.14 ", 800), "3.14…"},
 	} {
-		text, whole := speakable(row.text)
+		text, whole := speakableText(row.text)
 		if whole || utf8.RuneCountInString(text) > mostSpoken+1 || !strings.HasSuffix(text, row.end) {
 			t.Errorf("%s: %d characters, whole %t, ends with %q", name, utf8.RuneCountInString(text), whole, text[max(0, len(text)-20):])
 		}
@@ -56,7 +56,7 @@ func FuzzSpeakable(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, markdown string) {
-		text, _ := speakable(markdown)
+		text, _ := speakableText(markdown)
 		if utf8.RuneCountInString(text) > mostSpoken+1 || !utf8.ValidString(text) || strings.TrimSpace(text) != text {
 			t.Errorf("%q", text)
 		}

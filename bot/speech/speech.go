@@ -152,7 +152,7 @@ func (h *Handler) beside(answer turn.Answer) turn.Beside {
 	default:
 		return turn.Beside{}
 	}
-	text, whole := speakable(answer.Text)
+	text, whole := speakableText(answer.Text)
 	if text == "" {
 		return turn.Beside{}
 	}
@@ -182,7 +182,7 @@ func (h *Handler) speakAgain(ctx context.Context, call *turn.Call) (turn.Effect,
 	if err != nil {
 		return turn.Effect{}, fmt.Errorf("read a conversation: %w", err)
 	}
-	text, whole := speakable(answerOf(call.Message, tail.Entries))
+	text, whole := speakableText(answerOf(call.Message, tail.Entries))
 	if text == "" {
 		return call.ReplyText(h.deps.Words.SpeechNothing(call.Message.Language)), nil
 	}

@@ -180,8 +180,8 @@ func (x *elements) text() (string, error) {
 	return t.String(), err
 }
 
-// attr is the value of an attribute, by its name without a prefix.
-func attr(e *xml.StartElement, name string) string {
+// attribute is the value of an attribute, by its name without a prefix.
+func attribute(e *xml.StartElement, name string) string {
 	for _, a := range e.Attr {
 		if a.Name.Local == name {
 			return a.Value
@@ -190,9 +190,14 @@ func attr(e *xml.StartElement, name string) string {
 	return ""
 }
 
-// relation is the id of what an element refers to in another file of the archive: an attribute "id" with a prefix, as
+// intAttribute is a whole number in an attribute, or what stands for none.
+func intAttribute(e *xml.StartElement, name string, otherwise int) int {
+	return wholeNumber(attribute(e, name), otherwise)
+}
+
+// relationID is the id of what an element refers to in another file of the archive: an attribute "id" with a prefix, as
 // there may be one without.
-func relation(e *xml.StartElement) string {
+func relationID(e *xml.StartElement) string {
 	for _, a := range e.Attr {
 		if a.Name.Local == "id" && a.Name.Space != "" {
 			return a.Value
@@ -215,9 +220,9 @@ func (p *parts) relations(name string) (map[string]related, error) {
 	err := p.readIfThere(dir+"_rels/"+base+".rels", func(x *elements) error {
 		return x.each("Relationship", func(e *xml.StartElement) error {
 			r := related{
-				kind:     path.Base(attr(e, "Type")),
-				target:   attr(e, "Target"),
-				external: attr(e, "TargetMode") == "External",
+				kind:     path.Base(attribute(e, "Type")),
+				target:   attribute(e, "Target"),
+				external: attribute(e, "TargetMode") == "External",
 			}
 			switch {
 			case r.external:
@@ -226,7 +231,7 @@ func (p *parts) relations(name string) (map[string]related, error) {
 			default:
 				r.target = path.Join(dir, r.target)
 			}
-			found[attr(e, "Id")] = r
+			found[attribute(e, "Id")] = r
 			return nil
 		})
 	})

@@ -104,7 +104,7 @@ func KindOf(name, mediaType string, head []byte) Kind {
 	case text && encoding.IsUTF8() && (slices.Contains([]string{".html", ".htm", ".xhtml"}, ext) ||
 		strings.HasPrefix(http.DetectContentType(head), "text/html")):
 		return HTML
-	case text && !encoding.IsUTF8() && (encoding.Marked() || textual(ext, mediaType)):
+	case text && !encoding.IsUTF8() && (encoding.Marked() || isTextByName(ext, mediaType)):
 		return Encoded
 	case slices.Contains(promises, ext) && ext != ".doc" && ext != ".xls", // some programs call texts so
 		slices.Contains(promises, ext) && !text:
@@ -116,8 +116,8 @@ func KindOf(name, mediaType string, head []byte) Kind {
 	}
 }
 
-// textual says whether a file calls itself a text.
-func textual(ext, mediaType string) bool {
+// isTextByName says whether a file calls itself a text.
+func isTextByName(ext, mediaType string) bool {
 	return strings.HasPrefix(mediaType, "text/") ||
 		slices.Contains([]string{".txt", ".csv", ".tsv", ".md", ".log", ".ini", ".srt", ".tex"}, ext)
 }

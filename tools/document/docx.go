@@ -47,7 +47,7 @@ func readDOCX(t *text, p *parts) error {
 		d.readIfThere(dir+"styles.xml", d.readStyles),
 		d.readIfThere(dir+"numbering.xml", d.lists.read),
 		d.readAside(dir+"comments.xml", "comment", func(e *xml.StartElement, said string) {
-			d.comments[attr(e, "id")] = remark("comment", attr(e, "author"), said)
+			d.comments[attribute(e, "id")] = remark("comment", attribute(e, "author"), said)
 		}),
 		d.readAside(dir+"footnotes.xml", "footnote", d.keepNote),
 		d.readAside(dir+"endnotes.xml", "endnote", d.keepNote),
@@ -74,18 +74,18 @@ func readDOCX(t *text, p *parts) error {
 func (d *docx) readStyles(x *elements) error {
 	d.styles = map[string]docxStyle{}
 	return x.each("style", func(e *xml.StartElement) error {
-		id, style := attr(e, "styleId"), docxStyle{}
+		id, style := attribute(e, "styleId"), docxStyle{}
 		err := x.children(func(e *xml.StartElement) error {
 			switch e.Name.Local {
 			case "name":
-				name := strings.ToLower(attr(e, "val"))
+				name := strings.ToLower(attribute(e, "val"))
 				if level, ok := strings.CutPrefix(name, "heading "); ok {
-					style.level = whole(level, 0)
+					style.level = wholeNumber(level, 0)
 				} else if name == "title" {
 					style.level = 1
 				}
 			case "basedOn":
-				if parent, ok := d.styles[attr(e, "val")]; ok && style.level == 0 {
+				if parent, ok := d.styles[attribute(e, "val")]; ok && style.level == 0 {
 					style.level = parent.level
 				}
 			case "pPr":
@@ -126,7 +126,7 @@ func (d *docx) readAside(name, element string, keep func(e *xml.StartElement, sa
 
 func (d *docx) keepNote(e *xml.StartElement, said string) {
 	if strings.TrimSpace(said) != "" { // the lines that separate notes are notes, too
-		d.notes[e.Name.Local+attr(e, "id")] = strings.ReplaceAll(strings.TrimSpace(said), "\n", "\n    ")
+		d.notes[e.Name.Local+attribute(e, "id")] = strings.ReplaceAll(strings.TrimSpace(said), "\n", "\n    ")
 	}
 }
 
@@ -187,9 +187,10 @@ func (d *docx) table(x *elements, t *text) error {
 			return x.children(func(e *xml.StartElement) error {
 				switch e.Name.Local {
 				case "gridBefore":
-					cells = append(cells, make([]string, min(max(whole(attr(e, "val"), 0), 0), emptyCells))...)
+					cells = append(cells, make([]string, min(max(intAttribute(e, "val", 0), 0), emptyCells))...)
 				case "ins", "del":
-					cells = append(cells, strings.Replace(remark(changeWord[e.Name.Local]+" row", attr(e, "author"), ""), ":]", "]", 1))
+					said := remark(changeWord[e.Name.Local]+" row", attribute(e, "author"), "")
+					cells = append(cells, strings.Replace(said, ":]", "]", 1))
 				}
 				return nil
 			})
@@ -207,10 +208,7 @@ func (d *docx) table(x *elements, t *text) error {
 		}
 		cells = nil
 		err := x.children(inRow)
-		if err != nil && !errors.Is(err, errFull) {
-			return err
-		}
-		return errors.Join(g.add(cells), err)
+		return g.addRow(cells, err)
 	}
 	return x.children(inTable)
 }
@@ -226,9 +224,9 @@ func (d *docx) cell(x *elements) (cell string, span int, err error) {
 			return x.children(func(e *xml.StartElement) error {
 				switch e.Name.Local {
 				case "gridSpan":
-					span = whole(attr(e, "val"), 1)
+					span = intAttribute(e, "val", 1)
 				case "vMerge":
-					goesOn = attr(e, "val") != "restart"
+					goesOn = attribute(e, "val") != "restart"
 				}
 				return nil
 			})
@@ -335,7 +333,7 @@ func (d *docx) lead(p *docxParagraph) string {
 	lead := ""
 	level := max(p.level, style.level)
 	if level > 0 {
-		lead = heading(level)
+		lead = headingMark(level)
 	} else if list.num != "" {
 		lead = strings.Repeat("  ", min(list.level, 8))
 	}
@@ -350,18 +348,18 @@ func (p *docxParagraph) readProperties(x *elements) error {
 	return x.children(func(e *xml.StartElement) error {
 		switch e.Name.Local {
 		case "pStyle":
-			p.style = attr(e, "val")
+			p.style = attribute(e, "val")
 		case "outlineLvl":
-			if level := whole(attr(e, "val"), 9); level < 9 {
+			if level := intAttribute(e, "val", 9); level < 9 {
 				p.level = level + 1
 			}
 		case "numPr":
 			return x.children(func(e *xml.StartElement) error {
 				switch e.Name.Local {
 				case "numId":
-					p.list.num = attr(e, "val")
+					p.list.num = attribute(e, "val")
 				case "ilvl":
-					p.list.level = whole(attr(e, "val"), 0)
+					p.list.level = intAttribute(e, "val", 0)
 				}
 				return nil
 			})
@@ -379,7 +377,7 @@ func (d *docx) inline(x *elements, p *docxParagraph) error {
 			return p.readProperties(x)
 		case "rPr":
 			return x.children(func(e *xml.StartElement) error {
-				hidden = hidden || e.Name.Local == "vanish" && on(attr(e, "val"))
+				hidden = hidden || e.Name.Local == "vanish" && isOn(attribute(e, "val"))
 				return nil
 			})
 		case "t", "delText":
@@ -397,12 +395,12 @@ func (d *docx) inline(x *elements, p *docxParagraph) error {
 		case "ins", "del", "moveTo", "moveFrom":
 			return d.change(x, p, e)
 		case "hyperlink":
-			target := d.links[relation(e)].target
+			target := d.links[relationID(e)].target
 			return d.link(x, p, target)
 		case "fldSimple":
-			return d.link(x, p, linkOf(attr(e, "instr")))
+			return d.link(x, p, linkOf(attribute(e, "instr")))
 		case "fldChar":
-			p.field(attr(e, "fldCharType"))
+			p.field(attribute(e, "fldCharType"))
 			return nil
 		case "instrText", "delInstrText":
 			s, err := x.text()
@@ -411,7 +409,7 @@ func (d *docx) inline(x *elements, p *docxParagraph) error {
 			}
 			return err
 		case "footnoteReference", "endnoteReference":
-			note := strings.TrimSuffix(name, "Reference") + attr(e, "id")
+			note := strings.TrimSuffix(name, "Reference") + attribute(e, "id")
 			if d.notes[note] == "" {
 				return nil
 			}
@@ -420,12 +418,12 @@ func (d *docx) inline(x *elements, p *docxParagraph) error {
 			}
 			return p.line.add(fmt.Sprintf("[^%d]", slices.Index(d.cited, note)+1))
 		case "commentReference":
-			return p.line.add(d.comments[attr(e, "id")])
+			return p.line.add(d.comments[attribute(e, "id")])
 		case "docPr":
-			p.alt = attr(e, "descr")
+			p.alt = attribute(e, "descr")
 			return nil
 		case "blip":
-			return p.line.add(picture(p.alt))
+			return p.line.add(pictureMark(p.alt))
 		case "chart":
 			return p.line.add("[chart]")
 		case "txbxContent":
@@ -443,8 +441,8 @@ func (d *docx) inline(x *elements, p *docxParagraph) error {
 	})
 }
 
-// picture is what stands for a picture.
-func picture(alt string) string {
+// pictureMark is what stands for a picture.
+func pictureMark(alt string) string {
 	if alt = strings.Join(strings.Fields(alt), " "); alt != "" {
 		return "[picture: " + alt + "]"
 	}
@@ -468,14 +466,14 @@ func (d *docx) link(x *elements, p *docxParagraph, target string) error {
 	}
 	shown, err := d.aside(x, p)
 	if shown != "" {
-		err = errors.Join(p.line.add(linked(shown, target)), err)
+		err = errors.Join(p.line.add(markdownLink(shown, target)), err)
 	}
 	return err
 }
 
 // change reads what somebody inserted or deleted.
 func (d *docx) change(x *elements, p *docxParagraph, e *xml.StartElement) error {
-	mark := strings.TrimSuffix(remark(changeWord[e.Name.Local], attr(e, "author"), ""), "]")
+	mark := strings.TrimSuffix(remark(changeWord[e.Name.Local], attribute(e, "author"), ""), "]")
 	shown, err := d.aside(x, p)
 	if shown == "" {
 		return err
@@ -506,7 +504,7 @@ func (p *docxParagraph) endField() {
 	}
 	shown := p.line.String()
 	if target := linkOf(f.instruction); target != "" && shown != "" {
-		shown = linked(shown, target)
+		shown = markdownLink(shown, target)
 	}
 	p.line = f.outer
 	_ = p.line.add(shown) // what is too long is noticed by what follows

@@ -38,9 +38,9 @@ func (l *docxLists) read(x *elements) error {
 			switch e.Name.Local {
 			case "abstractNum":
 				levels := make([]docxLevel, maxLevels)
-				l.kinds[attr(e, "abstractNumId")] = levels
+				l.kinds[attribute(e, "abstractNumId")] = levels
 				return x.each("lvl", func(e *xml.StartElement) error {
-					n := whole(attr(e, "ilvl"), -1)
+					n := intAttribute(e, "ilvl", -1)
 					if n < 0 || n >= maxLevels {
 						return nil
 					}
@@ -48,27 +48,27 @@ func (l *docxLists) read(x *elements) error {
 					return x.children(func(e *xml.StartElement) error {
 						switch e.Name.Local {
 						case "start":
-							levels[n].start = whole(attr(e, "val"), 1)
+							levels[n].start = intAttribute(e, "val", 1)
 						case "numFmt":
-							levels[n].format = attr(e, "val")
+							levels[n].format = attribute(e, "val")
 						case "lvlText":
-							levels[n].text = attr(e, "val")
+							levels[n].text = attribute(e, "val")
 						}
 						return nil
 					})
 				})
 			case "num":
 				list := docxList{starts: map[int]int{}}
-				id, level := attr(e, "numId"), 0
+				id, level := attribute(e, "numId"), 0
 				var inside func(e *xml.StartElement) error
 				inside = func(e *xml.StartElement) error {
 					switch e.Name.Local {
 					case "abstractNumId":
-						list.kind = attr(e, "val")
+						list.kind = attribute(e, "val")
 					case "lvlOverride":
-						level = whole(attr(e, "ilvl"), 0)
+						level = intAttribute(e, "ilvl", 0)
 					case "startOverride":
-						list.starts[level] = whole(attr(e, "val"), 1)
+						list.starts[level] = intAttribute(e, "val", 1)
 					}
 					return x.children(inside)
 				}
@@ -121,37 +121,37 @@ func (l *docxLists) lead(item docxItem) string {
 		if i < item.level { // an item of it may have been left out
 			n = max(n, levels[i].start)
 		}
-		shown = strings.ReplaceAll(shown, fmt.Sprint("%", i+1), numeral(levels[i].format, n))
+		shown = strings.ReplaceAll(shown, fmt.Sprint("%", i+1), listNumeral(levels[i].format, n))
 	}
 	return shown + " "
 }
 
-// numeral writes a number as a format of Office or OpenDocument has it.
-func numeral(format string, n int) string {
+// listNumeral writes a number as a format of Office or OpenDocument has it.
+func listNumeral(format string, n int) string {
 	switch format {
 	case "lowerLetter", "a":
-		return letters(n)
+		return letterNumeral(n)
 	case "upperLetter", "A":
-		return strings.ToUpper(letters(n))
+		return strings.ToUpper(letterNumeral(n))
 	case "lowerRoman", "i":
-		return strings.ToLower(roman(n))
+		return strings.ToLower(romanNumeral(n))
 	case "upperRoman", "I":
-		return roman(n)
+		return romanNumeral(n)
 	case "decimalZero":
 		return fmt.Sprintf("%02d", n)
 	}
 	return strconv.Itoa(n)
 }
 
-// letters counts a, b, … z, aa, bb.
-func letters(n int) string {
+// letterNumeral counts a, b, … z, aa, bb.
+func letterNumeral(n int) string {
 	if n < 1 || n > 780 {
 		return strconv.Itoa(n)
 	}
 	return strings.Repeat(string(rune('a'+(n-1)%26)), (n-1)/26+1)
 }
 
-func roman(n int) string {
+func romanNumeral(n int) string {
 	if n < 1 || n > 3999 {
 		return strconv.Itoa(n)
 	}

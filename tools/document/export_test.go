@@ -4,5 +4,5 @@ import "io"
 
 // Read is what the process does with all kinds but PDF.
 func Read(r io.ReaderAt, size int64, kind Kind) (string, bool, error) {
-	return read(r, size, kind, nil)
+	return readDocument(r, size, kind, nil)
 }

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -34,8 +35,16 @@ func (g *grid) add(cells []string) error {
 	return g.t.add(row)
 }
 
-// linked is a text that is a link.
-func linked(shown, target string) string {
+// addRow is add after the cells were read, with the error of that: a text that is full keeps what there is.
+func (g *grid) addRow(cells []string, err error) error {
+	if err != nil && !errors.Is(err, errFull) {
+		return err
+	}
+	return errors.Join(g.add(cells), err)
+}
+
+// markdownLink is a text that is a link.
+func markdownLink(shown, target string) string {
 	shown, target = strings.TrimSpace(shown), strings.TrimSpace(target)
 	switch {
 	case target == "":
@@ -58,19 +67,19 @@ func remark(what, who, said string) string {
 	return "[" + what + ":" + said + "]"
 }
 
-// heading is the mark of a heading of a level, from 1.
-func heading(level int) string { return strings.Repeat("#", min(max(level, 1), 6)) + " " }
+// headingMark is the mark of a heading of a level, from 1.
+func headingMark(level int) string { return strings.Repeat("#", min(max(level, 1), 6)) + " " }
 
-// whole is a number in an attribute, or what stands for none.
-func whole(s string, otherwise int) int {
+// wholeNumber is the number that a text says, or what stands for none.
+func wholeNumber(s string, otherwise int) int {
 	if n, err := strconv.Atoi(strings.TrimSpace(s)); err == nil {
 		return n
 	}
 	return otherwise
 }
 
-// on says whether an attribute that may be left out says yes.
-func on(value string) bool {
+// isOn says whether an attribute that may be left out says yes.
+func isOn(value string) bool {
 	return value != "0" && value != "false" && value != "off" && value != "none"
 }
 

@@ -120,22 +120,23 @@ func (d *odf) locked() (bool, error) {
 func (d *odf) style(x *elements, e *xml.StartElement) (done bool, err error) {
 	switch e.Name.Local {
 	case "style":
-		name := attr(e, "name")
-		parent := attr(e, "parent-style-name")
+		name := attribute(e, "name")
+		parent := attribute(e, "parent-style-name")
+		level := intAttribute(e, "default-outline-level", 0)
 		s := odfStyle{
-			list:  attr(e, "list-style-name"),
-			level: max(whole(attr(e, "default-outline-level"), 0), headingStyle(name), headingStyle(parent), d.styles[parent].level),
+			list:  attribute(e, "list-style-name"),
+			level: max(level, headingStyle(name), headingStyle(parent), d.styles[parent].level),
 		}
 		var inside func(e *xml.StartElement) error
 		inside = func(e *xml.StartElement) error {
 			switch e.Name.Local {
 			case "table-properties":
-				s.hidden = s.hidden || attr(e, "display") == "false"
+				s.hidden = s.hidden || attribute(e, "display") == "false"
 			case "drawing-page-properties":
-				s.hidden = s.hidden || attr(e, "visibility") == "hidden"
+				s.hidden = s.hidden || attribute(e, "visibility") == "hidden"
 			case "text-properties":
 				if name != "" && strings.HasPrefix(e.Name.Space, "style") {
-					s.hidden = s.hidden || attr(e, "display") == "none"
+					s.hidden = s.hidden || attribute(e, "display") == "none"
 				}
 			}
 			return x.children(inside)
@@ -146,14 +147,14 @@ func (d *odf) style(x *elements, e *xml.StartElement) (done bool, err error) {
 	case "list-style":
 		levels := make([]string, maxLevels+1)
 		err = x.children(func(e *xml.StartElement) error {
-			if n := whole(attr(e, "level"), 0); e.Name.Local == "list-level-style-number" && n > 0 && n <= maxLevels {
-				if levels[n] = attr(e, "num-format"); levels[n] == "" {
+			if n := intAttribute(e, "level", 0); e.Name.Local == "list-level-style-number" && n > 0 && n <= maxLevels {
+				if levels[n] = attribute(e, "num-format"); levels[n] == "" {
 					levels[n] = "none"
 				}
 			}
 			return nil
 		})
-		d.lists[attr(e, "name")] = levels
+		d.lists[attribute(e, "name")] = levels
 		return true, err
 	}
 	return false, nil
@@ -165,7 +166,7 @@ func headingStyle(name string) int {
 	if !ok {
 		return 0
 	}
-	return max(whole(level, 0), 0)
+	return max(wholeNumber(level, 0), 0)
 }
 
 // body finds what the document is about.
@@ -195,7 +196,7 @@ func (d *odf) body(x *elements) error {
 func (d *odf) page(x *elements, e *xml.StartElement) error {
 	d.slides++
 	name := fmt.Sprintf("[slide %d", d.slides)
-	if d.styles[attr(e, "style-name")].hidden {
+	if d.styles[attribute(e, "style-name")].hidden {
 		name += ", hidden"
 	}
 	if err := d.t.add(name + "]\n"); err != nil {
@@ -222,10 +223,10 @@ func (d *odf) blocks(x *elements, t *text, level int) error {
 func (d *odf) block(x *elements, e *xml.StartElement, t *text, level int) error {
 	switch e.Name.Local {
 	case "h", "p":
-		level := whole(attr(e, "outline-level"), d.styles[attr(e, "style-name")].level)
+		level := intAttribute(e, "outline-level", d.styles[attribute(e, "style-name")].level)
 		line, err := d.paragraph(x)
 		if strings.TrimSpace(line) != "" && (e.Name.Local == "h" || level > 0) {
-			line = heading(level) + line
+			line = headingMark(level) + line
 		}
 		return errors.Join(t.add(line+"\n"), err)
 	case "list":
@@ -237,7 +238,7 @@ func (d *odf) block(x *elements, e *xml.StartElement, t *text, level int) error 
 	case "tracked-changes":
 		return x.each("changed-region", func(e *xml.StartElement) error { return d.region(x, e) })
 	case "annotation", "frame", "custom-shape", "a":
-		switch attr(e, "class") {
+		switch attribute(e, "class") {
 		case "page-number", "header", "footer", "date-time", "page":
 			return nil
 		}
@@ -256,7 +257,7 @@ func (d *odf) block(x *elements, e *xml.StartElement, t *text, level int) error 
 
 // list reads a list. style: of the list that it is in, unless it has its own.
 func (d *odf) list(x *elements, e *xml.StartElement, t *text, level int, style string) error {
-	if own := attr(e, "style-name"); own != "" {
+	if own := attribute(e, "style-name"); own != "" {
 		style = own
 	}
 	number := 0
@@ -269,13 +270,13 @@ func (d *odf) list(x *elements, e *xml.StartElement, t *text, level int, style s
 		if e.Name.Local != "list-item" && e.Name.Local != "list-header" {
 			return nil
 		}
-		number = whole(attr(e, "start-value"), number+1)
+		number = intAttribute(e, "start-value", number+1)
 		lead := "- "
 		switch {
 		case e.Name.Local == "list-header" || format == "none":
 			lead = ""
 		case format != "":
-			lead = numeral(format, number) + ". "
+			lead = listNumeral(format, number) + ". "
 		}
 		lead = indent + lead
 		return x.children(func(e *xml.StartElement) error {
@@ -298,7 +299,7 @@ func (d *odf) list(x *elements, e *xml.StartElement, t *text, level int, style s
 
 // region reads what was inserted or deleted, and by whom.
 func (d *odf) region(x *elements, e *xml.StartElement) error {
-	id := attr(e, "id")
+	id := attribute(e, "id")
 	return x.children(func(e *xml.StartElement) error {
 		c := odfChange{what: map[string]string{"insertion": "inserted", "deletion": "deleted"}[e.Name.Local]}
 		var deleted text
@@ -334,15 +335,12 @@ func (d *odf) table(x *elements, t *text) error {
 			}
 			var cell text
 			err := d.blocks(x, &cell, 0)
-			for range min(max(whole(attr(e, "number-columns-repeated"), 1), 1), emptyCells) {
+			for range min(max(intAttribute(e, "number-columns-repeated", 1), 1), emptyCells) {
 				cells = append(cells, strings.TrimSpace(cell.String()))
 			}
 			return err
 		})
-		if err != nil && !errors.Is(err, errFull) {
-			return err
-		}
-		return errors.Join(g.add(cells), err)
+		return g.addRow(cells, err)
 	})
 }
 
@@ -386,29 +384,29 @@ func (d *odf) line(x *elements, l *odfLine) error {
 func (d *odf) piece(x *elements, e *xml.StartElement, l *odfLine) error {
 	switch e.Name.Local {
 	case "s":
-		return l.add(strings.Repeat(" ", min(max(whole(attr(e, "c"), 1), 1), 1000)))
+		return l.add(strings.Repeat(" ", min(max(intAttribute(e, "c", 1), 1), 1000)))
 	case "tab":
 		return l.add("\t")
 	case "line-break":
 		return l.add("\n")
 	case "a":
 		shown, err := d.paragraph(x)
-		return errors.Join(l.add(linked(shown, attr(e, "href"))), err)
+		return errors.Join(l.add(markdownLink(shown, attribute(e, "href"))), err)
 	case "note":
 		return d.note(x, l)
 	case "annotation":
 		return d.annotation(x, l)
 	case "change": // something was deleted here
-		if c := d.changes[attr(e, "change-id")]; c.what == "deleted" && c.text != "" {
+		if c := d.changes[attribute(e, "change-id")]; c.what == "deleted" && c.text != "" {
 			return l.add(remark(c.what, c.who, c.text))
 		}
 	case "change-start":
-		if c := d.changes[attr(e, "change-id")]; c.what != "" {
+		if c := d.changes[attribute(e, "change-id")]; c.what != "" {
 			mark := remark(c.what, c.who, "")
 			return l.add(strings.TrimSuffix(mark, "]") + " ")
 		}
 	case "change-end":
-		if d.changes[attr(e, "change-id")].what != "" {
+		if d.changes[attribute(e, "change-id")].what != "" {
 			return l.add("]")
 		}
 	case "frame", "custom-shape", "rect", "g":
@@ -416,9 +414,9 @@ func (d *odf) piece(x *elements, e *xml.StartElement, l *odfLine) error {
 	case "ruby-text", "annotation-end", "bookmark-start", "bookmark-end", "soft-page-break":
 		return nil
 	case "hidden-text":
-		return l.add(remark("hidden", "", attr(e, "string-value")))
+		return l.add(remark("hidden", "", attribute(e, "string-value")))
 	case "span":
-		if d.styles[attr(e, "style-name")].hidden {
+		if d.styles[attribute(e, "style-name")].hidden {
 			shown, err := d.paragraph(x)
 			return errors.Join(l.add(remark("hidden", "", shown)), err)
 		}
@@ -490,7 +488,7 @@ func (d *odf) frame(x *elements, l *odfLine) error {
 		}
 		return errors.Join(l.add(s+"\n"), err)
 	case drawn:
-		return errors.Join(l.add(picture(alt)), err)
+		return errors.Join(l.add(pictureMark(alt)), err)
 	}
 	return err
 }
@@ -505,7 +503,7 @@ func (d *odf) spreadsheet(x *elements) error {
 			return nil
 		}
 		s := &sheet{t: d.t}
-		if err := s.begin(attr(e, "name"), d.styles[attr(e, "style-name")].hidden); err != nil {
+		if err := s.begin(attribute(e, "name"), d.styles[attribute(e, "style-name")].hidden); err != nil {
 			return err
 		}
 		number := 0
@@ -518,8 +516,8 @@ func (d *odf) rows(x *elements, s *sheet, number *int) error {
 		switch e.Name.Local {
 		case "table-row":
 			cells, err := d.cells(x, s)
-			repeated := max(whole(attr(e, "number-rows-repeated"), 1), 1)
-			hidden := attr(e, "visibility") == "collapse" || attr(e, "visibility") == "filter"
+			repeated := max(intAttribute(e, "number-rows-repeated", 1), 1)
+			hidden := attribute(e, "visibility") == "collapse" || attribute(e, "visibility") == "filter"
 			if err != nil {
 				return err
 			}
@@ -563,11 +561,11 @@ func (d *odf) cells(x *elements, s *sheet) ([]string, error) {
 			}
 			return err
 		})
-		if date := attr(e, "date-value"); date != "" && len(said) == 1 { // as any country reads it
+		if date := attribute(e, "date-value"); date != "" && len(said) == 1 { // as any country reads it
 			said[0] = strings.Replace(strings.TrimSuffix(date, "T00:00:00"), "T", " ", 1)
 		}
 		shown := strings.TrimSpace(strings.Join(append([]string{strings.Join(said, "\n")}, remarks...), " "))
-		repeated := max(whole(attr(e, "number-columns-repeated"), 1), 1)
+		repeated := max(intAttribute(e, "number-columns-repeated", 1), 1)
 		for i := range repeated {
 			if shown == "" || column+i >= maxColumns || i > 0 && s.repeats >= maxRepeats {
 				break

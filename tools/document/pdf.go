@@ -283,8 +283,8 @@ func (p *pdfPage) divideWords() {
 // leftOut is a character that cleanPage leaves out.
 const leftOut = '\x01'
 
-// isOneLine reports whether a character stands to the right of another one in the same line. PDFium ends a line before a
-// text of one character that is drawn on its own, such as a number in a cell of a table.
+// isOneLine reports whether a character stands to the right of another one in the same line. PDFium ends a line before
+// a text of one character that is drawn on its own, such as a number in a cell of a table.
 func (p *pdfPage) isOneLine(i, next int) bool {
 	if p.chars[i] <= ' ' || p.chars[next] <= ' ' {
 		return false
@@ -301,9 +301,9 @@ func (p *pdfPage) isOneLine(i, next int) bool {
 	return common > 0 && common >= min(a.Top-a.Bottom, b.Top-b.Bottom)/2
 }
 
-// divideStacks ends a line between characters that stand below each other, such as numbers in a column of a table. PDFium
-// takes them for one word that is written from top to bottom. Asking where each character is would take long, so words are
-// looked at that end lower than they begin: on the line of the word before.
+// divideStacks ends a line between characters that stand below each other, such as numbers in a column of a table.
+// PDFium takes them for one word that is written from top to bottom. Asking where each character is would take long, so
+// words are looked at that end lower than they begin: on the line of the word before.
 func (p *pdfPage) divideStacks() {
 	p.ends = map[int]bool{}
 	var line float64

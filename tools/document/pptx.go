@@ -34,7 +34,7 @@ func readPPTX(t *text, p *parts) error {
 	var slides []string
 	err = errors.Join(err, p.readPart(name, func(x *elements) error {
 		return x.each("sldId", func(e *xml.StartElement) error {
-			if r, ok := rels[relation(e)]; ok {
+			if r, ok := rels[relationID(e)]; ok {
 				slides = append(slides, r.target)
 			}
 			return nil
@@ -58,7 +58,7 @@ func (d *pptx) readAuthors(x *elements) error {
 	var inside func(e *xml.StartElement) error
 	inside = func(e *xml.StartElement) error {
 		if e.Name.Local == "cmAuthor" || e.Name.Local == "author" {
-			d.authors[attr(e, "id")] = attr(e, "name")
+			d.authors[attribute(e, "id")] = attribute(e, "name")
 		}
 		return x.children(inside)
 	}
@@ -72,7 +72,7 @@ func (d *pptx) readSlide(part, name string) (err error) {
 	var content text
 	err = d.readPart(part, func(x *elements) error {
 		return x.children(func(e *xml.StartElement) error { // the root
-			if show := attr(e, "show"); show != "" && !on(show) {
+			if show := attribute(e, "show"); show != "" && !isOn(show) {
 				name += ", hidden"
 			}
 			return d.shapes(x, &content, "")
@@ -127,7 +127,7 @@ func (d *pptx) readComments(x *elements) error {
 	inside = func(e *xml.StartElement) error {
 		switch e.Name.Local {
 		case "cm", "reply":
-			who := d.authors[attr(e, "authorId")]
+			who := d.authors[attribute(e, "authorId")]
 			var said, answers []string
 			err := x.children(func(e *xml.StartElement) error {
 				switch e.Name.Local {
@@ -138,7 +138,7 @@ func (d *pptx) readComments(x *elements) error {
 				case "replyLst":
 					return x.each("reply", func(e *xml.StartElement) error {
 						s, err := x.text()
-						answers = append(answers, remark("comment", d.authors[attr(e, "authorId")], s))
+						answers = append(answers, remark("comment", d.authors[attribute(e, "authorId")], s))
 						return err
 					})
 				}
@@ -168,14 +168,14 @@ func (d *pptx) shapes(x *elements, t *text, only string) error {
 		case "sp", "graphicFrame", "pic", "cxnSp":
 			s = shape{}
 		case "cNvPr":
-			s.alt = attr(e, "descr")
+			s.alt = attribute(e, "descr")
 		case "ph":
-			if s.holds = attr(e, "type"); s.holds == "" {
+			if s.holds = attribute(e, "type"); s.holds == "" {
 				s.holds = "obj"
 			}
 		case "blip":
 			if only == "" {
-				return t.add(picture(s.alt) + "\n")
+				return t.add(pictureMark(s.alt) + "\n")
 			}
 			return nil
 		case "chart":
@@ -189,7 +189,7 @@ func (d *pptx) shapes(x *elements, t *text, only string) error {
 				return err
 			case "title", "ctrTitle":
 				if strings.TrimSpace(line) != "" {
-					line = heading(1) + line
+					line = headingMark(1) + line
 				}
 			}
 			if only != "" && s.holds != only {
@@ -222,10 +222,7 @@ func (d *pptx) table(x *elements, t *text) error {
 			cells = append(cells, strings.Join(lines, "\n"))
 			return err
 		})
-		if err != nil && !errors.Is(err, errFull) {
-			return err
-		}
-		return errors.Join(g.add(cells), err)
+		return g.addRow(cells, err)
 	})
 }
 
@@ -237,7 +234,7 @@ func (d *pptx) paragraph(x *elements) (string, error) {
 	inside = func(e *xml.StartElement) error {
 		switch e.Name.Local {
 		case "pPr":
-			if level := whole(attr(e, "lvl"), 0); level > 0 {
+			if level := intAttribute(e, "lvl", 0); level > 0 {
 				lead = strings.Repeat("  ", min(level, 8)) + "- "
 			}
 			return nil
@@ -248,11 +245,11 @@ func (d *pptx) paragraph(x *elements) (string, error) {
 			err := x.children(inside)
 			shown := line.String()
 			if line = outer; target != "" {
-				shown = linked(shown, target)
+				shown = markdownLink(shown, target)
 			}
 			return errors.Join(line.add(shown), err)
 		case "hlinkClick":
-			if r := d.links[relation(e)]; r.external {
+			if r := d.links[relationID(e)]; r.external {
 				target = r.target
 			}
 			return nil

@@ -169,7 +169,7 @@ func Main(args []string, stdin *os.File, stdout io.Writer) int {
 	done := make(chan outcome, 1)
 	ready := make(chan struct{}) // what reads is there, and reads
 	go func() {                  // ends with the process
-		done <- work(args[0], args[1], stdin, stdout, func() { close(ready) })
+		done <- readOrDraw(args[0], args[1], stdin, stdout, func() { close(ready) })
 	}()
 	most := warmTime
 	if args[0] != engineKind {
@@ -188,15 +188,15 @@ func Main(args []string, stdin *os.File, stdout io.Writer) int {
 		case <-end.C:
 			return codeTooLarge
 		case <-ticker.C:
-			if held() > readMemory {
+			if heldMemory() > readMemory {
 				return codeTooLarge
 			}
 		}
 	}
 }
 
-// work does what the process is there for. It calls ready when it begins to read.
-func work(kind, cache string, stdin *os.File, stdout io.Writer, ready func()) outcome {
+// readOrDraw does what the process is there for. It calls ready when it begins to read.
+func readOrDraw(kind, cache string, stdin *os.File, stdout io.Writer, ready func()) outcome {
 	var engine pdfium.Pdfium
 	var err error
 	switch kind {
@@ -213,7 +213,7 @@ func work(kind, cache string, stdin *os.File, stdout io.Writer, ready func()) ou
 	if kind == drawKind {
 		return outcome{err: drawPDF(stdout, engine, stdin, info.Size())}
 	}
-	text, cut, err := read(stdin, info.Size(), Kind(kind), engine)
+	text, cut, err := readDocument(stdin, info.Size(), Kind(kind), engine)
 	return outcome{text, cut, err}
 }
 
@@ -250,8 +250,8 @@ func (o outcome) tell(stdout io.Writer) int {
 	return 0
 }
 
-// held is how many bytes the process holds.
-func held() uint64 {
+// heldMemory is how many bytes the process holds.
+func heldMemory() uint64 {
 	sample := []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"},
 		{Name: "/memory/classes/heap/stacks:bytes"},

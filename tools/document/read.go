@@ -29,9 +29,9 @@ func (t *text) add(s string) error {
 	return nil
 }
 
-// read reads a document of a kind. cut says that there is more than MaxText. Errors are those of the package; a library
-// that panics found a damaged document.
-func read(r io.ReaderAt, size int64, kind Kind, engine pdfium.Pdfium) (out string, cut bool, err error) {
+// readDocument reads a document of a kind. cut says that there is more than MaxText. Errors are those of the package; a
+// library that panics found a damaged document.
+func readDocument(r io.ReaderAt, size int64, kind Kind, engine pdfium.Pdfium) (out string, cut bool, err error) {
 	t := &text{}
 	defer func() {
 		if p := recover(); p != nil {

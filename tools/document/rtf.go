@@ -142,7 +142,7 @@ func (d *rtf) endGroup() error {
 	case "fldrslt":
 		shown := ended.into.String()
 		if d.state.field != nil && *d.state.field != "" {
-			shown = linked(shown, *d.state.field)
+			shown = markdownLink(shown, *d.state.field)
 		}
 		return d.add(shown)
 	case "footnote":

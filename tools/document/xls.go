@@ -426,10 +426,10 @@ func (s *xlsSheet) read(r *record) error {
 	case recNumber:
 		return s.put(row, column, s.number(r.u16(4), r.float(6)))
 	case recRK:
-		return s.put(row, column, s.number(r.u16(4), rk(r.u32(6))))
+		return s.put(row, column, s.number(r.u16(4), rkNumber(r.u32(6))))
 	case recMulRK:
 		for i := 4; i+6 <= len(r.data)-2; i += 6 {
-			if err := s.put(row, column+(i-4)/6, s.number(r.u16(i), rk(r.u32(i+2)))); err != nil {
+			if err := s.put(row, column+(i-4)/6, s.number(r.u16(i), rkNumber(r.u32(i+2)))); err != nil {
 				return err
 			}
 		}
@@ -512,8 +512,8 @@ func (s *xlsSheet) number(style int, n float64) string {
 	return cellFormat{}.show(value, s.since)
 }
 
-// rk is a number in four bytes (MS-XLS, section 2.5.218).
-func rk(raw uint32) float64 {
+// rkNumber is a number in four bytes (MS-XLS, section 2.5.218).
+func rkNumber(raw uint32) float64 {
 	n := math.Float64frombits(uint64(raw&^3) << 32)
 	if raw&2 != 0 {
 		n = float64(int32(raw) >> 2)

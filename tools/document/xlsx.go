@@ -41,13 +41,14 @@ func readXLSX(t *text, p *parts) error {
 		inside = func(e *xml.StartElement) error {
 			switch e.Name.Local {
 			case "workbookPr":
-				if d := attr(e, "date1904"); d != "" && on(d) {
+				if d := attribute(e, "date1904"); d != "" && isOn(d) {
 					w.since = 1904
 				}
 			case "sheet":
-				if r := rels[relation(e)]; r.kind == "worksheet" || r.kind == "chartsheet" {
-					state := attr(e, "state")
-					sheets = append(sheets, sheetPart{attr(e, "name"), r.target, strings.HasSuffix(strings.ToLower(state), "hidden")})
+				if r := rels[relationID(e)]; r.kind == "worksheet" || r.kind == "chartsheet" {
+					state := attribute(e, "state")
+					hidden := strings.HasSuffix(strings.ToLower(state), "hidden")
+					sheets = append(sheets, sheetPart{attribute(e, "name"), r.target, hidden})
 				}
 			}
 			return x.children(inside)
@@ -74,7 +75,7 @@ func readXLSX(t *text, p *parts) error {
 		case r.kind == "person":
 			err = errors.Join(err, p.readIfThere(r.target, func(x *elements) error {
 				return x.each("person", func(e *xml.StartElement) error {
-					w.people[attr(e, "id")] = attr(e, "displayName")
+					w.people[attribute(e, "id")] = attribute(e, "displayName")
 					return nil
 				})
 			}))
@@ -141,13 +142,13 @@ func (w *xlsx) readStyles(x *elements) error {
 	inside = func(e *xml.StartElement) error {
 		switch e.Name.Local {
 		case "numFmt":
-			codes[attr(e, "numFmtId")] = attr(e, "formatCode")
+			codes[attribute(e, "numFmtId")] = attribute(e, "formatCode")
 		case "cellXfs":
 			return x.each("xf", func(e *xml.StartElement) error {
-				id := attr(e, "numFmtId")
+				id := attribute(e, "numFmtId")
 				code, ok := codes[id]
 				if !ok {
-					code = builtinFormats[whole(id, 0)]
+					code = builtinFormats[wholeNumber(id, 0)]
 				}
 				w.formats = append(w.formats, parseFormat(code))
 				return nil
@@ -196,8 +197,8 @@ func (w *xlsx) readSheet(name, part string, hidden bool) error {
 	if err == nil && linked { // they stand behind the cells
 		err = w.readPart(part, func(x *elements) error {
 			return x.each("hyperlink", func(e *xml.StartElement) error {
-				if r := rels[relation(e)]; r.external {
-					first, _, _ := strings.Cut(attr(e, "ref"), ":")
+				if r := rels[relationID(e)]; r.external {
+					first, _, _ := strings.Cut(attribute(e, "ref"), ":")
 					s.links[first] = r.target
 				}
 				return nil
@@ -233,8 +234,8 @@ func (s *xlsxSheet) inside(x *elements, e *xml.StartElement) error {
 	switch e.Name.Local {
 	case "cols":
 		err := x.each("col", func(e *xml.StartElement) error {
-			if h := attr(e, "hidden"); h != "" && on(h) && len(s.cols) < emptyCells {
-				first, last := whole(attr(e, "min"), 1), whole(attr(e, "max"), 1)
+			if h := attribute(e, "hidden"); h != "" && isOn(h) && len(s.cols) < emptyCells {
+				first, last := intAttribute(e, "min", 1), intAttribute(e, "max", 1)
 				name := columnName(first - 1)
 				if last > first {
 					name += ":" + columnName(last-1)
@@ -248,17 +249,17 @@ func (s *xlsxSheet) inside(x *elements, e *xml.StartElement) error {
 		}
 		return err
 	case "row":
-		s.row = whole(attr(e, "r"), s.row+2) - 1
+		s.row = intAttribute(e, "r", s.row+2) - 1
 		s.column, s.cells = -1, s.cells[:0]
 		if err := x.children(func(e *xml.StartElement) error { return s.cell(x, e) }); err != nil {
 			return err
 		}
 		s.emptyCells()
-		hidden := attr(e, "hidden")
-		return s.sheet.row(s.row, s.cells, hidden != "" && on(hidden))
+		hidden := attribute(e, "hidden")
+		return s.sheet.row(s.row, s.cells, hidden != "" && isOn(hidden))
 	case "mergeCell":
 		if len(s.merged) < maxMerged {
-			s.merged = append(s.merged, attr(e, "ref"))
+			s.merged = append(s.merged, attribute(e, "ref"))
 		}
 		return nil
 	}
@@ -273,7 +274,7 @@ func (s *xlsxSheet) cell(x *elements, e *xml.StartElement) error {
 	if e.Name.Local != "c" {
 		return nil
 	}
-	column, row, ok := cellAt(attr(e, "r"))
+	column, row, ok := cellAt(attribute(e, "r"))
 	if !ok || row != s.row {
 		column = s.column + 1
 	}
@@ -298,15 +299,15 @@ func (s *xlsxSheet) cell(x *elements, e *xml.StartElement) error {
 	if err != nil && !errors.Is(err, errFull) {
 		return err
 	}
-	shown := s.shown(attr(e, "t"), value, inline, whole(attr(e, "s"), 0))
+	shown := s.shown(attribute(e, "t"), value, inline, intAttribute(e, "s", 0))
 	if shown == "" && formula != "" && !computed { // nothing has computed it yet
 		shown = "=" + formula
 	}
 	ref := cellRef(column, s.row)
 	if target := s.links[ref]; target != "" {
-		shown = linked(shown, target)
+		shown = markdownLink(shown, target)
 	} else if target := linkFormula(formula); target != "" {
-		shown = linked(shown, target)
+		shown = markdownLink(shown, target)
 	}
 	if said := s.comments[ref]; said != "" {
 		shown = strings.TrimSpace(shown + " " + said)
@@ -343,7 +344,7 @@ func (s *xlsxSheet) emptyCells() {
 func (s *xlsxSheet) shown(kind, value, inline string, style int) string {
 	switch kind {
 	case "s":
-		if n := whole(value, -1); n >= 0 && n < len(s.book.shared) {
+		if n := wholeNumber(value, -1); n >= 0 && n < len(s.book.shared) {
 			return s.book.shared[n]
 		}
 		return ""
@@ -381,8 +382,8 @@ func (s *xlsxSheet) readComments(x *elements) error {
 			authors = append(authors, name)
 			return err
 		case "comment":
-			ref, who := attr(e, "ref"), ""
-			if n := whole(attr(e, "authorId"), -1); n >= 0 && n < len(authors) {
+			ref, who := attribute(e, "ref"), ""
+			if n := intAttribute(e, "authorId", -1); n >= 0 && n < len(authors) {
 				who = authors[n]
 			}
 			said, err := richText(x)
@@ -399,7 +400,7 @@ func (s *xlsxSheet) readComments(x *elements) error {
 func (s *xlsxSheet) readThreads(x *elements) error {
 	return x.each("threadedComment", func(e *xml.StartElement) error {
 		var said string
-		ref, who := attr(e, "ref"), s.book.people[attr(e, "personId")]
+		ref, who := attribute(e, "ref"), s.book.people[attribute(e, "personId")]
 		err := x.each("text", func(*xml.StartElement) (err error) {
 			said, err = x.text()
 			return err

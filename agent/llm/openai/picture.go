@@ -157,7 +157,7 @@ func (p *Provider) edit(
 		}
 	}
 	head := textproto.MIMEHeader{}
-	head.Set("Content-Disposition", `form-data; name="image"; filename="picture`+ending(req.EditType)+`"`)
+	head.Set("Content-Disposition", `form-data; name="image"; filename="picture`+pictureEnding(req.EditType)+`"`)
 	head.Set("Content-Type", req.EditType)
 	part, partErr := w.CreatePart(head)
 	if err = errors.Join(err, partErr); err == nil {
@@ -189,8 +189,8 @@ func (p *Provider) edit(
 	return answer, nil
 }
 
-// ending is that of the name of a picture.
-func ending(mediaType string) string {
+// pictureEnding is that of the name of a picture.
+func pictureEnding(mediaType string) string {
 	switch mediaType {
 	case "image/jpeg":
 		return ".jpg"

@@ -113,7 +113,7 @@ func (x *exchange) produce() {
 		one["b64_json"] = base64.StdEncoding.EncodeToString(data)
 	}
 	answer := map[string]any{"created": 1, "data": []any{one}}
-	if tokens := x.server.facts.Pictures.Tokens[quality(x.body)]; tokens > 0 && strings.HasPrefix(model, "gpt-image") {
+	if tokens := x.server.facts.Pictures.Tokens[pictureQuality(x.body)]; tokens > 0 && strings.HasPrefix(model, "gpt-image") {
 		input := len(prompt)/bytesPerToken + 1
 		answer["usage"] = map[string]any{
 			"input_tokens": input, "output_tokens": tokens, "total_tokens": input + tokens,
@@ -124,7 +124,7 @@ func (x *exchange) produce() {
 	_ = json.NewEncoder(x.w).Encode(answer) // a client may be gone
 }
 
-func quality(body map[string]any) string {
+func pictureQuality(body map[string]any) string {
 	if q, ok := body["quality"].(string); ok {
 		return q
 	}

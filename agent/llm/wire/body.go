@@ -148,13 +148,13 @@ func NameServer(err error, base string, cause error) error {
 		e.Server = u.Host
 	}
 	if e.Status == 0 {
-		e.Unreached = unreached(cause)
+		e.Unreached = whyUnreached(cause)
 	}
 	return err
 }
 
-// unreached says why there was no connection; "" = there was one, or the error does not say.
-func unreached(err error) llm.Unreached {
+// whyUnreached says why there was no connection; "" = there was one, or the error does not say.
+func whyUnreached(err error) llm.Unreached {
 	op, ofNetwork := errors.AsType[*net.OpError](err)
 	_, ofName := errors.AsType[*net.DNSError](err)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
