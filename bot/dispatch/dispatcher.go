@@ -46,6 +46,7 @@ type Dispatcher struct {
 	// sessions left to the process that queued them, and since when
 	strangers map[bot.SessionKey]time.Time
 	started   bool // the lanes left by an earlier process have been looked at; for the goroutine of Run
+	rest      int  // sweeps that do not look for work; for the goroutine of Run
 
 	gone    chan struct{} // closed by Abandon
 	once    sync.Once     // closes gone
@@ -172,13 +173,25 @@ func (d *Dispatcher) sweep(ctx context.Context) {
 	for _, session := range again {
 		d.enqueue(session)
 	}
+	d.nudge(d.express)
+	if d.rest > 0 {
+		d.rest--
+		return
+	}
 	ready, err := d.parts.Store.Ready(ctx, d.opts.Channel, d.opts.Bot, now, 4*d.opts.Concurrency+known)
 	d.report(ctx, err, "look for work")
+	d.rest = min(len(ready)/manyReady, longRest)
 	for _, session := range d.strangeSessions(ready, now) {
 		d.enqueue(session)
 	}
-	d.nudge(d.express)
 }
+
+// While there is much work, the list of it is long, and nearly all of it is known: it is then read in fewer sweeps, one
+// less for each manyReady sessions, of which longRest are left out at most.
+const (
+	manyReady = 256
+	longRest  = 3
+)
 
 // expireQuestions expires open questions and recovers from a panic, so that one broken question cannot end the sweep.
 func (d *Dispatcher) expireQuestions(ctx context.Context, now time.Time) (effects []turn.Effect, err error) {

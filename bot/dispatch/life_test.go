@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -58,8 +59,9 @@ func TestSignOfLifeWithoutTheStore(t *testing.T) {
 		store.late, began = 3*time.Second, time.Now()
 		var wg sync.WaitGroup
 		for _, name := range append(people, "stranger") {
+			asks := []turn.Raw{raw(t, w.private(name, "are you there?"))}
 			wg.Go(func() {
-				if err := p.Accept(t.Context(), []turn.Raw{raw(t, w.private(name, "are you there?"))}); err != nil {
+				if err := p.Accept(t.Context(), asks); err != nil {
 					t.Error(err)
 				}
 			})
@@ -76,6 +78,66 @@ func TestSignOfLifeWithoutTheStore(t *testing.T) {
 		pass(time.Minute)
 		if got := seen(); len(got) != 2 {
 			t.Errorf("shown: %q", got)
+		}
+	})
+}
+
+// lister counts how often the sessions with work are listed.
+type lister struct {
+	bot.Store
+	mu    sync.Mutex
+	lists int
+}
+
+func (s *lister) Ready(ctx context.Context, channel, botID string, now time.Time, limit int) ([]bot.SessionKey, error) {
+	s.mu.Lock()
+	s.lists++
+	s.mu.Unlock()
+	return s.Store.Ready(ctx, channel, botID, now, limit)
+}
+
+func (s *lister) take() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.lists
+	s.lists = 0
+	return n
+}
+
+// TestMuchWorkIsListedSeldom: a store that has too much to do is not asked each second for all that waits. Once there is
+// little, it is asked as often as before.
+func TestMuchWorkIsListedSeldom(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		store := &lister{Store: w.store}
+		w.parts = func(p *dispatch.Parts) { p.Store = store }
+		w.opts.Concurrency = 1
+		open := make(chan struct{})
+		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+			if out, err, ok := until(ctx, open, turn); !ok {
+				return out, err
+			}
+			return echo(ctx, turn, log, sink)
+		}
+		p := w.start()
+		var batch []turn.Raw
+		for i := range 1200 {
+			batch = append(batch, raw(t, w.private(fmt.Sprint("p", i), "hello")))
+		}
+		if err := p.Accept(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+		pass(3 * time.Second)
+		store.take()
+		pass(40 * time.Second)
+		if n := store.take(); n < 9 || n > 11 {
+			t.Errorf("listed %d times in 40 s, want every fourth", n)
+		}
+		close(open)
+		pass(time.Minute)
+		store.take()
+		pass(10 * time.Second)
+		if n := store.take(); n < 9 || n > 11 {
+			t.Errorf("listed %d times in 10 s although nothing waits", n)
 		}
 	})
 }
