@@ -300,7 +300,7 @@ func (d *Dispatcher) noticesAtBegin(t *task, turn string, admission turn.Admissi
 		rows = append(rows, d.reply(t.msg, bot.Notice, admission.Notice, "quota/"+admission.NoticeKey))
 	}
 	if notice := t.manner.Notice; notice != nil {
-		rows = append(rows, d.reply(t.msg, bot.Notice, notice.Text, notice.Key))
+		rows = append(rows, d.reply(t.msg, bot.Reply, notice.Text, notice.Key)) // said once: the answer must not overtake it
 	}
 	if t.received != nil {
 		for i, notice := range t.received.Notices {

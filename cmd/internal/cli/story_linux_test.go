@@ -33,10 +33,13 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/mcptest"
 )
 
-// storyteller is a model that sees: it reads the chart of the story and writes down what it read.
+// storyteller is a model that sees, hears, speaks and draws: it reads the chart of the story and writes down what it
+// read.
 type storyteller struct {
 	mu     sync.Mutex
-	looked bool // a request had the photo in it
+	looked bool   // a request had the photo in it
+	system string // of the newest request
+	asked  string // the newest message of a person
 }
 
 type storyMessage struct {
@@ -44,8 +47,18 @@ type storyMessage struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// ServeHTTP implements http.Handler with OpenAI's chat completions.
+// heardNow returns the system prompt and the newest message of a person that the model was sent last.
+func (m *storyteller) heardNow() (system, asked string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.system, m.asked
+}
+
+// ServeHTTP implements http.Handler with OpenAI's chat completions, and its APIs for speech and pictures.
 func (m *storyteller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if serveMedia(w, r) {
+		return
+	}
 	var in struct {
 		Messages []storyMessage `json:"messages"`
 	}
@@ -53,15 +66,20 @@ func (m *storyteller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	asked, results := "", 0
+	system, asked, results := "", "", 0
 	for i := range in.Messages {
 		switch text := string(in.Messages[i].Content); in.Messages[i].Role {
 		case "user":
 			asked, results = text, 0
 		case "tool":
 			results++
+		case "system", "developer":
+			system = text
 		}
 	}
+	m.mu.Lock()
+	m.system, m.asked = system, asked
+	m.mu.Unlock()
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, delta := range m.next(asked, results) {
 		_, _ = fmt.Fprintf(w, "data: %s\n\n", delta) // the service may have been stopped
@@ -86,6 +104,24 @@ func (m *storyteller) next(asked string, results int) []string {
 		return calls(call("tickets:create", map[string]any{"title": "Printer is on fire"}))
 	case strings.Contains(asked, "printer"):
 		return say("Ticket 17 is open.")
+	case strings.Contains(asked, "DiskFull"):
+		return say("The disk of **web-1** fills up since 9:40: the log of nginx has grown by 30 GB. " +
+			"Rotating it frees nearly all of that; shall I?")
+	case strings.Contains(asked, "when do we meet"):
+		return say("At **five**: Cy preferred that to half past four.")
+	case strings.Contains(asked, "build is red"):
+		return say("Let us find out together. What does the *first* red line of the log say, " +
+			"and what was changed since it was green?")
+	case strings.Contains(asked, "in the box"):
+		return say("**Three apples.** Two of them are ripe.")
+	case strings.Contains(asked, "sunset") && results == 0:
+		return calls(call("generate_image", map[string]any{"prompt": "A sunset over hills", "shape": "landscape"}))
+	case strings.Contains(asked, "sunset"):
+		return say("Here it is.")
+	case strings.Contains(asked, "call the project"):
+		return say("**Heron** it is: a bird that waits, and then acts. The other names are taken.")
+	case strings.Contains(asked, "logo"):
+		return say("A heron in one line, dark blue on white. I can draw three variants.")
 	case strings.Contains(asked, "chart"):
 		m.mu.Lock()
 		m.looked = m.looked || strings.Contains(asked, "data:image/png;base64,")
@@ -166,6 +202,12 @@ type story struct {
 // tell begins a story; files are put beside the program first.
 func tell(t *testing.T, files ...storyFile) *story {
 	t.Helper()
+	return tellWith(t, nil, files...)
+}
+
+// tellWith is tell with more variables.
+func tellWith(t *testing.T, environment []string, files ...storyFile) *story {
+	t.Helper()
 	s := &story{T: t, heard: newHeard(), model: &storyteller{}}
 	vendor := httptest.NewServer(s.model)
 	t.Cleanup(vendor.Close)
@@ -176,11 +218,11 @@ func tell(t *testing.T, files ...storyFile) *story {
 			t.Fatal(err)
 		}
 	}
-	cmd := zephbot(t, dir, []string{
+	cmd := zephbot(t, dir, append([]string{
 		"ZEPH_DATA_DIR=" + filepath.Join(dir, "state"), "ZEPH_LLM_PROVIDERS_MAIN_TYPE=openai", "ZEPH_LLM_PROVIDERS_MAIN_WIRE=chat",
 		"ZEPH_LLM_PROVIDERS_MAIN_MODEL=gpt-4.1-mini", "ZEPH_LLM_PROVIDERS_MAIN_BASE_URL=" + vendor.URL + "/v1",
 		"ZEPH_QUOTAS_USER_TURNS_PER_DAY=20", "ZEPH_QUOTAS_USER_USD_PER_DAY=1", "ZEPH_QUOTAS_USER_USD_PER_MONTH=20",
-	}, "simulate")
+	}, environment...), "simulate")
 	cmd.Stdout, cmd.Stderr = s.heard, s.heard
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -298,11 +340,20 @@ func (s *story) shotOf(place, name string) {
 	if os.Getenv("ZEPH_UPDATE") == "" {
 		return
 	}
-	browsertest.KeepPicture(s.T, "story-"+name, s.photograph(place))
+	browsertest.KeepPicture(s.T, "story-"+name, s.photograph(place, 1080, 800, 1.25))
+}
+
+// shotSmall is shotOf for a page of the documentation about one feature.
+func (s *story) shotSmall(place, name string) {
+	s.Helper()
+	if os.Getenv("ZEPH_UPDATE") == "" {
+		return
+	}
+	browsertest.KeepPicture(s.T, "story-"+name, s.photograph(place, 920, 660, 1))
 }
 
 // photograph returns a picture of the page with this place, PERSON/CHAT/TOPIC, when everything is drawn.
-func (s *story) photograph(place string) []byte {
+func (s *story) photograph(place string, width, height int64, scale float64) []byte {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), patience)
 	defer cancel()
@@ -317,7 +368,7 @@ func (s *story) photograph(place string) []byte {
 	drawn := fmt.Sprintf(`new Promise((done) => { const look = () => { if (document.body.dataset.ready === %q &&
 		document.querySelector("#pill").dataset.state === "running" && [...document.images].every((i) => i.complete)) requestAnimationFrame(done);
 		else requestAnimationFrame(look); }; look(); }).then(() => {})`, place)
-	err := chromedp.Do(page, chromedp.EmulateViewport(1080, 800, chromedp.EmulateScale(1.25)), chromedp.Navigate(s.url+"/#"+place),
+	err := chromedp.Do(page, chromedp.EmulateViewport(width, height, chromedp.EmulateScale(scale)), chromedp.Navigate(s.url+"/#"+place),
 		chromedp.Evaluate[chromedp.Void](drawn, chromedp.EvalAwaitPromise))
 	if err != nil {
 		s.Fatal(err)
@@ -403,7 +454,7 @@ func TestAskedInTheSimulator(t *testing.T) {
 	for !strings.Contains(fmt.Sprint(card.Keyboard), "☑ Cooking") {
 		card = s.await(simulator.Ann, "What do you want to do there?")
 	}
-	s.shot(simulator.Ann, "ask")
+	s.shotSmall(inTopic(simulator.Ann), "ask")
 	s.press(simulator.Ann, simulator.Team, &card, "Done")
 	s.await(simulator.Ben, "Planned: hiking and cooking")
 	s.await(simulator.Ben, "→ Hiking, Cooking", "Answered by Ann")
