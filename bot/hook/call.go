@@ -223,11 +223,8 @@ func (h *Hooks) begin(ctx context.Context, k *hook, which identity, c content) (
 	if known != "" {
 		return repeated, nil
 	}
-	if k.stored == nil && k.owner.Name == "" && h.deps.FollowNames != nil {
-		if err := h.deps.FollowNames(ctx); err != nil {
-			return answer{}, fmt.Errorf("read what the owner of a hook is called: %w", err)
-		}
-		k = h.find(k.name)
+	if k, err = h.withName(ctx, k); err != nil {
+		return answer{}, err
 	}
 	msg := k.message(id, k.prompt.text(k.name, c), now)
 	arrival, err := h.arrivalOf(msg)

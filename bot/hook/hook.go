@@ -7,6 +7,7 @@ package hook
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
@@ -202,6 +203,17 @@ func (h *Hooks) find(name string) *hook {
 		of.Name = h.deps.Names()[of.Caller]
 	}
 	return &hook{name: c.Name, secret: c.Secret, prompt: c.Prompt, when: c.When, place: c.Place, owner: of}
+}
+
+// withName returns a hook with what its owner is called. Another process may have learnt that a moment ago.
+func (h *Hooks) withName(ctx context.Context, k *hook) (*hook, error) {
+	if k.owner.Name != "" || k.stored != nil || h.deps.FollowNames == nil {
+		return k, nil
+	}
+	if err := h.deps.FollowNames(ctx); err != nil {
+		return nil, fmt.Errorf("read what the owner of a hook is called: %w", err)
+	}
+	return h.find(k.name), nil
 }
 
 // message is what the turn of a call works on: the words of the hook and what the call brought, as a message of the

@@ -66,7 +66,13 @@ func (h *Hooks) visibleHooks(ctx context.Context, call *turn.Call) ([]shownHook,
 		list = append(list, shownHook{k, shown})
 	}
 	for i := range h.opts.Config {
-		k := h.find(h.opts.Config[i].Name)
+		k, err := h.withName(ctx, h.find(h.opts.Config[i].Name))
+		if err != nil {
+			return nil, err
+		}
+		if k.owner.Caller == msg.Caller {
+			k.owner.Name = cmp.Or(k.owner.Name, msg.Name)
+		}
 		add(h.sessionOf(k.message("", "", time.Time{})), k, texts.Hook{Config: true})
 	}
 	for _, k := range h.made.Value() {
