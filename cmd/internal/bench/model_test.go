@@ -11,7 +11,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -22,6 +25,26 @@ import (
 func mirror(tb testing.TB, latency time.Duration) string {
 	tb.Helper()
 	return mirrorOf(tb, latency, func(string) {})
+}
+
+// weigher is a mirror that counts the bytes of the requests that it gets.
+type weigher struct{ bytes, requests atomic.Int64 }
+
+// begin returns the address of the mirror.
+func (g *weigher) begin(tb testing.TB) string {
+	tb.Helper()
+	inner, err := url.Parse(mirror(tb, 0))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(inner)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.bytes.Add(r.ContentLength)
+		g.requests.Add(1)
+		proxy.ServeHTTP(w, r)
+	}))
+	tb.Cleanup(server.Close)
+	return server.URL
 }
 
 // mirrorOf is a mirror that reports each message when it is asked about it.
