@@ -3,6 +3,7 @@ package dispatch_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,11 +47,11 @@ func (o *overheard) Since(ctx context.Context, msg *bot.Message, _ bot.SessionKe
 // countingChanges counts them.
 type countingChanges struct {
 	bot.Store
-	changes int
+	changes atomic.Int64
 }
 
 func (c *countingChanges) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, error) {
-	c.changes++
+	c.changes.Add(1)
 	return c.Store.Apply(ctx, change)
 }
 
@@ -66,13 +67,13 @@ func TestUnheard(t *testing.T) {
 		w.parts = func(p *dispatch.Parts) { p.Store, p.Talk = store, &overheard{store, "wants"} }
 		p := w.start()
 		synctest.Wait()
-		changes := map[string]int{}
+		changes := map[string]int64{}
 		for _, chat := range []string{"other", "wants"} {
-			before := store.changes
+			before := store.changes.Load()
 			aside := w.group(chat, "2", "the secret of "+chat)
 			aside.Addressed = false
 			w.accept(p, aside)
-			changes[chat] = store.changes - before
+			changes[chat] = store.changes.Load() - before
 			a, err := w.store.ArrivalOf(t.Context(), "test", "7", aside.ID)
 			if err != nil || strings.Contains(string(a.Raw), "secret") || strings.Contains(string(a.Raw), "test:2") {
 				t.Errorf("%s: %s is stored, %v", chat, a.Raw, err)
