@@ -110,8 +110,9 @@ func (c *Client) Rival(ctx context.Context, hold time.Duration) (bool, error) {
 
 // Visitor is a person who has written to the bot.
 type Visitor struct {
-	ID   int64
-	Name string
+	ID       int64
+	Name     string
+	Language string // of their client, an IETF tag
 }
 
 // backlog is the most that one poll returns (Bot API getUpdates).
@@ -165,6 +166,7 @@ func readVisitor(raw []byte, wanted func(text string) bool) (Visitor, bool) {
 				Bot   bool   `json:"is_bot"`
 				First string `json:"first_name"`
 				Last  string `json:"last_name"`
+				Lang  string `json:"language_code"`
 			} `json:"from"`
 		} `json:"message"`
 	}
@@ -182,7 +184,13 @@ func readVisitor(raw []byte, wanted func(text string) bool) (Visitor, bool) {
 	if name == "" {
 		name = strconv.FormatInt(m.From.ID, 10)
 	}
-	return Visitor{ID: m.From.ID, Name: name}, true
+	return Visitor{ID: m.From.ID, Name: name, Language: m.From.Lang}, true
+}
+
+// Tell sends a text to somebody who has written to the bot, without an outbox: once, if it can be sent now.
+func (c *Client) Tell(ctx context.Context, who Visitor, text string) error {
+	var sent json.RawMessage
+	return c.postParams(ctx, c.sends, "sendMessage", map[string]any{"chat_id": who.ID, "text": text}, &sent)
 }
 
 // Release removes the webhook of a bot that is going to poll (Bot API deleteWebhook). Waiting updates are kept.

@@ -66,7 +66,8 @@ type peopleBook struct {
 	NotAdmitted, Welcome                       string
 	WelcomeSaid, YouDeclined                   string
 	StrangerRefused, AnAdmin                   string
-	NamedAdmins                                count  // names of as many
+	NamedAdmins                                count // names of as many
+	SetupWaits                                 string
 	NameUnknown                                string // name
 	NameShared                                 string // name, ids
 	ByNameHere                                 string
@@ -306,6 +307,9 @@ func (w Words) CodeWrong(language string, left int) string {
 
 // CodeTooOften answers a person who has no try left.
 func (w Words) CodeTooOften(language string) string { return w.in(language).People.CodeOften }
+
+// SetupWaits tells who has become the admin by setup's link that the bot does not run yet.
+func (w Words) SetupWaits(language string) string { return w.in(language).People.SetupWaits }
 
 // StartAdmin follows Start for the person who has become the first admin.
 func (w Words) StartAdmin(language string) string { return w.in(language).People.StartAdmin }

@@ -137,6 +137,7 @@ func (s *setup) meet(ctx context.Context, code string) error {
 		case who := <-came:
 			s.in.say("ok: %s (id %d) is the admin.", who.Name, who.ID)
 			s.out.Admins = []int64{who.ID}
+			s.bot.Greet(ctx, who)
 			return nil
 		case err := <-stuck:
 			if over, err := s.unstick(ctx, err); over || err != nil {

@@ -192,6 +192,7 @@ func TestSetup(t *testing.T) {
 	d.sees("another code than this one; it makes nobody admin")
 	c.tg.Say(1001, 1001, telegramtest.Message{Text: strings.TrimSpace(code)})
 	d.sees(`ok: Ann \(id 1001\) is the admin\.`)
+	d.hears("You are my admin. A few questions are left at the terminal")
 	d.says(`Which one\? \[1\]: `, "99")
 	d.says(`type a number from 1 to 18\.\nWhich one\? \[1\]: `, "17")
 	d.says("Address of its API", "example.com")

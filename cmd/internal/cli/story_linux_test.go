@@ -220,7 +220,7 @@ func tellWith(t *testing.T, environment []string, files ...storyFile) *story {
 	}
 	cmd := zephbot(t, dir, append([]string{
 		"ZEPH_DATA_DIR=" + filepath.Join(dir, "state"), "ZEPH_LLM_PROVIDERS_MAIN_TYPE=openai", "ZEPH_LLM_PROVIDERS_MAIN_WIRE=chat",
-		"ZEPH_LLM_PROVIDERS_MAIN_MODEL=gpt-4.1-mini", "ZEPH_LLM_PROVIDERS_MAIN_BASE_URL=" + vendor.URL + "/v1",
+		"ZEPH_LLM_PROVIDERS_MAIN_MODEL=gpt-5-mini", "ZEPH_LLM_PROVIDERS_MAIN_BASE_URL=" + vendor.URL + "/v1",
 		"ZEPH_QUOTAS_USER_TURNS_PER_DAY=20", "ZEPH_QUOTAS_USER_USD_PER_DAY=1", "ZEPH_QUOTAS_USER_USD_PER_MONTH=20",
 	}, environment...), "simulate")
 	cmd.Stdout, cmd.Stderr = s.heard, s.heard

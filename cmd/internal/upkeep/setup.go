@@ -9,6 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot/access"
 	"github.com/zephbot/zephbot/bot/telegram"
+	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
@@ -82,6 +83,12 @@ type Obstacle struct {
 
 // Error implements error.
 func (o *Obstacle) Error() string { return o.text }
+
+// Greet tells the admin whom Await has found that the bot answers once setup is done. That it cannot be sent now does
+// not matter: they are greeted when the bot runs.
+func (f *Found) Greet(ctx context.Context, who Person) {
+	_ = f.client.Tell(ctx, who, texts.Words{}.SetupWaits(who.Language))
+}
 
 // Await waits until somebody sends /start with the code to the bot, and returns who. It confirms nothing:
 // the service gets the message too. The error is an *Obstacle, that of ctx, or one of the connection,
