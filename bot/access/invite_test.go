@@ -67,7 +67,7 @@ func TestInvitationRace(t *testing.T) {
 // in the wrong kind of chat, and after its time.
 func TestInvitationEnds(t *testing.T) {
 	t.Parallel()
-	gone := "This link is not valid any more"
+	gone := "This link or code is not valid any more"
 	for name, row := range map[string]struct {
 		args, person, chat string
 		meanwhile          func(h *house)

@@ -178,9 +178,9 @@ func TestFirstAdmin(t *testing.T) {
 	if v := h.says("42", "hi", ""); !v.Admin || v.Allowed != nil {
 		t.Errorf("the admin writes: %+v", v)
 	}
-	want(t, "used", h.says("8", "/start "+code, "").Reply, "This link is not valid any more")
+	want(t, "used", h.says("8", "/start "+code, "").Reply, "This link or code is not valid any more")
 	h.now = h.now.Add(61 * time.Minute)
-	want(t, "an hour later", h.says("9", "/start "+code, "").Reply, "This link is not valid any more")
+	want(t, "an hour later", h.says("9", "/start "+code, "").Reply, "This link or code is not valid any more")
 	h.another()
 	if v := h.says("42", "hi", ""); !v.Admin {
 		t.Errorf("after a restart: %+v", v)
@@ -212,7 +212,7 @@ func TestShownCode(t *testing.T) {
 	if v := h.says("7", "/start "+strings.ToLower(early), ""); !v.OK || !v.Admin {
 		t.Fatalf("the code that was shown before: %+v", v)
 	}
-	want(t, "used", h.says("8", "/start "+early, "").Reply, "This link is not valid any more")
+	want(t, "used", h.says("8", "/start "+early, "").Reply, "This link or code is not valid any more")
 	if facts, err := h.store.FactsOf(t.Context(), "first_admin", "", h.now); err != nil || len(facts) != 0 {
 		t.Errorf("codes are left: %+v, %v", facts, err)
 	}
@@ -246,7 +246,7 @@ func TestCodesEnd(t *testing.T) {
 	if v := h.says("7", "/start "+other, ""); !v.Admin {
 		t.Errorf("the other process's code: %+v", v)
 	}
-	want(t, "the second code", h.says("8", "/start "+fresh, "").Reply, "This link is not valid any more")
+	want(t, "the second code", h.says("8", "/start "+fresh, "").Reply, "This link or code is not valid any more")
 
 	h = newHouse(t, access.Options{})
 	code := offer("p1")
@@ -255,7 +255,7 @@ func TestCodesEnd(t *testing.T) {
 	if none := offer("p1"); none != "" {
 		t.Errorf("a code although the configuration has an admin: %q", none)
 	}
-	want(t, "configured since", h.says("8", "/start "+code, "").Reply, "This link is not valid any more")
+	want(t, "configured since", h.says("8", "/start "+code, "").Reply, "This link or code is not valid any more")
 }
 
 // TestOneFirstAdmin: of many who send the code at once, in two processes, one is admin.

@@ -238,7 +238,7 @@ func (b *Broker) ruleCard(
 		foot = append(foot, w.Past(lang, n, examples))
 	}
 	foot = append(foot, w.RuleEnds(lang, b.ruleEnd()), w.StoreFoot(lang))
-	content := frameCode(w.StoreHead(lang), render.Cut(strings.Join(rules, "\n"), cardLength), strings.Join(foot, "\n"),
+	content := frameCode(w.StoreHead(lang, len(rules)), render.Cut(strings.Join(rules, "\n"), cardLength), strings.Join(foot, "\n"),
 		"")
 	behind := hideRule
 	if len(info.Question.Offers) > 1 {

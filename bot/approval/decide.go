@@ -104,6 +104,8 @@ func (b *Broker) decideQuestion(
 	}
 	own, approver := msg.Caller == a.Caller, slices.Contains(rights.Approvers, msg.Caller)
 	switch {
+	case !own && !approver && state == bot.Approved && (a.Needed > 1 || !rights.Requester):
+		return no(w.NotYoursEither(msg.Language))
 	case msg.Caller == "" || (!own && !approver):
 		return no(w.NotYours(msg.Language, info.Name))
 	case a.State != bot.Open:

@@ -98,7 +98,7 @@ func (c *Choices) Command(_ context.Context, call *turn.Call) (turn.Effect, erro
 	msg, w := call.Message, c.deps.Words
 	wanted := strings.TrimSpace(msg.Args)
 	switch {
-	case wanted == "":
+	case wanted == "" || !c.Several(): // what there is, also of a name that cannot be chosen
 		return call.Reply(c.modelCard(call, c.Of(call.Session), "")), nil
 	case !c.mayChoose(call):
 		return call.ReplyAside(bot.Content{Text: c.whyNot(call)}), nil

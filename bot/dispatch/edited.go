@@ -386,7 +386,7 @@ func (d *Dispatcher) answerAgain(ctx context.Context, call *turn.Call) (e turn.E
 		return e.Caller == msg.Caller && e.Child == "" && e.Joins == "" && !e.Scheduled && len(e.Heard) > 0
 	})
 	if said == nil {
-		return call.ReplyText(w.AgainLost(msg.Language)), nil
+		return call.ReplyText(w.AgainNone(msg.Language)), nil
 	}
 	if lane.Turn == said.Turn {
 		return call.ReplyText(w.AgainAlready(msg.Language)), nil

@@ -310,13 +310,13 @@ func (m *Meter) suspected(levels []level) bool {
 	return slices.ContainsFunc(levels, func(l level) bool { return m.now().Before(m.suspects[l.name]) })
 }
 
-// refuse says which limit is reached. In a group only once a window and person; alone with the bot a person gets an
+// refuse says which limit is reached. In a group only once a window, chat and person; alone with the bot a person gets an
 // answer to everything.
 func (m *Meter) refuse(msg *bot.Message, s slot, used int64) turn.Admission {
 	m.denied(string(s.scope))
 	a := turn.Admission{Refusal: m.words.At(msg.Place).UsedUp(msg.Language, s.usage(used))}
 	if msg.Place.Group {
-		a.Once = "used-up/" + s.about() + "/" + msg.Caller
+		a.Once = "used-up/" + s.about() + "/" + msg.Place.ChatKey() + "/" + msg.Caller
 	}
 	return a
 }

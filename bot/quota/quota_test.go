@@ -180,7 +180,7 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("a refusal was charged in part: %s", got)
 	}
 	inGroup, err := d.meter.Admit(t.Context(), group("42", ""), "x")
-	if err != nil || inGroup.Once != "used-up/user/telegram:42/turns/2026-03-04/telegram:42" {
+	if err != nil || inGroup.Once != "used-up/user/telegram:42/turns/2026-03-04/"+group("42", "").Place.ChatKey()+"/telegram:42" {
 		t.Errorf("in a group: said once as %q, %v", inGroup.Once, err)
 	}
 	alone, err := d.meter.Admit(t.Context(), private("42"), "y")

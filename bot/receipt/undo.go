@@ -120,7 +120,7 @@ func (d *Receipts) askToUndo(call *turn.Call, a *about) turn.Effect {
 func (d *Receipts) undoQuestion(msg *bot.Message, a *about) bot.Content {
 	w, changes := d.deps.Words, d.describeChanges(a)
 	text := w.UndoAsk(msg.Language, &changes)
-	yes, no := w.UndoButtons(msg.Language)
+	yes, no := w.UndoButtons(msg.Language, &changes)
 	return bot.Content{
 		Text: text, Entities: render.Inert(text), Language: msg.Language,
 		Buttons: [][]bot.Button{{

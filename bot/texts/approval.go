@@ -206,6 +206,11 @@ func (w Words) NotYours(language, who string) string {
 	return fmt.Sprintf(b.Decisions.Stranger, who)
 }
 
+// NotYoursEither answers the press of somebody who may not decide where whoever asked may not approve either.
+func (w Words) NotYoursEither(language string) string {
+	return w.in(language).Decisions.StrangerSeveral
+}
+
 // NotYourself answers the press of the person who asked, where somebody else has to approve.
 func (w Words) NotYourself(language string) string { return w.in(language).Decisions.NotYourself }
 
@@ -278,8 +283,14 @@ func (w Words) StoreButtons(language string) (store, back string) {
 	return b.Buttons.StoreIt, b.Buttons.Back
 }
 
-// StoreHead is the text above the rule that would be stored.
-func (w Words) StoreHead(language string) string { return w.in(language).Policy.StoreHead }
+// StoreHead is the text above the rules that would be stored.
+func (w Words) StoreHead(language string, rules int) string {
+	b := w.in(language).Policy
+	if rules > 1 {
+		return b.StoreHeads
+	}
+	return b.StoreHead
+}
 
 // StoreFoot is the text below it.
 func (w Words) StoreFoot(language string) string { return w.in(language).Policy.StoreFoot }
@@ -303,7 +314,10 @@ type Rules struct {
 // PolicyStatus answers /policy status.
 func (w Words) PolicyStatus(language string, r *Rules) string {
 	b := w.in(language).Policy
-	policy, authorization := b.Status.PolicyOff, b.Status.AuthorizationOff
+	permissions, policy, authorization := b.Status.PermissionsOff, b.Status.PolicyOff, b.Status.AuthorizationOff
+	if r.PermissionRules > 0 {
+		permissions = fmt.Sprintf(b.Status.Permissions, r.PermissionRules, r.PermissionTools)
+	}
 	if r.Enabled {
 		policy = fmt.Sprintf(b.Status.Policy, r.PolicyRules, r.Evaluation, r.Default)
 	}
@@ -316,7 +330,7 @@ func (w Words) PolicyStatus(language string, r *Rules) string {
 	said := []string{
 		b.Head,
 		fmt.Sprintf(b.Status.Autonomy, cmp.Or(b.Status.Levels[string(r.Level)], string(r.Level))),
-		fmt.Sprintf(b.Status.Permissions, r.PermissionRules, r.PermissionTools),
+		permissions,
 		policy, authorization,
 	}
 	if r.Judged {

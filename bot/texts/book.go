@@ -141,6 +141,7 @@ type decisionBook struct {
 	AdminsClear                                                        string
 	Expired, Withdrawn                                                 string // time
 	Stranger                                                           string // who may decide
+	StrangerSeveral                                                    string
 	Asker                                                              string
 	Already                                                            string // the decision
 	UnknownButton, WriteAsYourself                                     string
@@ -153,24 +154,25 @@ type decisionBook struct {
 
 // policyBook is what is said about rules.
 type policyBook struct {
-	StoreHead, StoreFoot, AdminsStore string
-	Head, Help                        string
-	Rule                              string // name
-	Effects                           map[string]string
-	Status                            rulesBook
+	StoreHead, StoreHeads  string // for one rule, and for several
+	StoreFoot, AdminsStore string
+	Head, Help             string
+	Rule                   string // name
+	Effects                map[string]string
+	Status                 rulesBook
 }
 
 // rulesBook is which rules are in force.
 type rulesBook struct {
-	Autonomy                    string            // level
-	Levels                      map[string]string // what each level of autonomy means
-	Permissions                 string            // rules, tools
-	PolicyOff, AuthorizationOff string
-	Policy                      string // rules, evaluation, default
-	From                        string // file
-	Authorization               string // rules
-	Judged                      string
-	Sandbox                     string // what the kernel enforces
+	Autonomy                                    string            // level
+	Levels                                      map[string]string // what each level of autonomy means
+	Permissions                                 string            // rules, tools
+	PermissionsOff, PolicyOff, AuthorizationOff string
+	Policy                                      string // rules, evaluation, default
+	From                                        string // file
+	Authorization                               string // rules
+	Judged                                      string
+	Sandbox                                     string // what the kernel enforces
 }
 
 // commandBook is what commands answer.

@@ -2,7 +2,7 @@ package texts
 
 // editBook is what is said about messages that were changed, overtaken by the next one, or brought by a link.
 type editBook struct {
-	Overtaken, Offer, Again, Runs, NotYours, Lost, Already, Link string
+	Overtaken, Offer, Again, Runs, NotYours, Lost, None, Already, Link string
 }
 
 // EditedLate says that a message was changed after it was answered; AgainButton is on the button below.
@@ -16,6 +16,9 @@ func (w Words) AgainRuns(language string) string { return w.in(language).Edits.R
 
 // AgainNotYours says that a button is somebody else's.
 func (w Words) AgainNotYours(language string) string { return w.in(language).Edits.NotYours }
+
+// AgainNone says that nothing was asked yet that could be answered again.
+func (w Words) AgainNone(language string) string { return w.in(language).Edits.None }
 
 // AgainLost says that a message is no longer there.
 func (w Words) AgainLost(language string) string { return w.in(language).Edits.Lost }

@@ -79,13 +79,14 @@ type receiptBook struct {
 
 // undoBook is what is said of putting files back.
 type undoBook struct {
-	Button, Ask, Yes, No  string
-	Made, Edited, Deleted string // files
-	Stays, Beyond         string // files, calls
-	Done                  string // name, time
-	Busy, Nothing, None   string
-	More                  count
-	Why                   map[string]string
+	Button, Yes, Delete, No string
+	Ask, AskMade, AskBoth   string // about files that existed before, that did not, and both
+	Made, Edited, Deleted   string // files
+	Stays, Beyond           string // files, calls
+	Done                    string // name, time
+	Busy, Nothing, None     string
+	More                    count
+	Why                     map[string]string
 }
 
 // ReceiptButton is the label of the button below an answer for which tools ran.
@@ -262,14 +263,25 @@ func (w Words) changes(language string, c *ReceiptChanges) []string {
 func (w Words) UndoButton(language string) string { return w.in(language).Receipts.Undo.Button }
 
 // UndoButtons are the labels of the buttons below UndoAsk.
-func (w Words) UndoButtons(language string) (yes, no string) {
+func (w Words) UndoButtons(language string, c *ReceiptChanges) (yes, no string) {
 	b := &w.in(language).Receipts.Undo
+	if len(c.Edited)+len(c.Deleted) == 0 {
+		return b.Delete, b.No
+	}
 	return b.Yes, b.No
 }
 
 // UndoAsk asks once more before files are put back. What stays is listed apart.
 func (w Words) UndoAsk(language string, c *ReceiptChanges) string {
-	return strings.Join(append([]string{w.in(language).Receipts.Undo.Ask}, w.changes(language, c)...), "\n")
+	b := &w.in(language).Receipts.Undo
+	ask := b.AskBoth
+	switch {
+	case len(c.Edited)+len(c.Deleted) == 0:
+		ask = b.AskMade
+	case len(c.Made) == 0:
+		ask = b.Ask
+	}
+	return strings.Join(append([]string{ask}, w.changes(language, c)...), "\n")
 }
 
 // UndoBusy says that files cannot be put back while something runs.

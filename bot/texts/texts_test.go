@@ -89,7 +89,7 @@ func everything(l string) map[string][]string {
 		"ModelFixed": {w.ModelFixed(l, "gpt")}, "ModelAdmins": {w.ModelAdmins(l)}, "ModelUnknown": {w.ModelUnknown(l, "", []string{"a", "b"}), w.ModelUnknown(l, "a", []string{"a"})}, "ModelGone": {w.ModelGone(l)}, "OnlyOne": {w.OnlyOne(l)}, "Business": {w.Business(l, "connected"), w.Business(l, "mute"), w.Business(l, "disconnected")},
 		"CardHead": {w.CardHead(l, card), w.CardHead(l, full)}, "CardFoot": {w.CardFoot(l, full)}, "CardHint": {w.CardHint(l, card), w.CardHint(l, full)}, "Buttons": {once, session, deny},
 		"Decided":      {decided(bot.Approved, bot.Once), decided(bot.Approved, bot.Session), decided(bot.Approved, bot.Always), decided(bot.Approved, bot.StoredRule(1, at)), decided(bot.Approved, bot.StoredRule(10, at)), decided(bot.Approved, bot.StoredRule(10, time.Time{})), decided(bot.Approved, bot.StoredRule(0, at)), decided(bot.Approved, bot.Cleared), decided(bot.Denied, ""), decided(bot.Expired, ""), decided(bot.Withdrawn, "")},
-		"AlwaysButton": {w.AlwaysButton(l)}, "ClearButton": {w.ClearButton(l)}, "AdminsClear": {w.AdminsClear(l)}, "StoreHead": {w.StoreHead(l)}, "StoreFoot": {w.StoreFoot(l)}, "AdminsStore": {w.AdminsStore(l)}, "StoreButtons": {store, back}, "FewButton": {w.FewButton(l, 10)},
+		"AlwaysButton": {w.AlwaysButton(l)}, "NotYoursEither": {w.NotYoursEither(l)}, "ClearButton": {w.ClearButton(l)}, "AdminsClear": {w.AdminsClear(l)}, "StoreHead": {w.StoreHead(l, 1), w.StoreHead(l, 2)}, "StoreFoot": {w.StoreFoot(l)}, "AdminsStore": {w.AdminsStore(l)}, "StoreButtons": {store, back}, "FewButton": {w.FewButton(l, 10)},
 		"PolicyStatus": {w.PolicyStatus(l, &texts.Rules{Status: policy.Status{Level: policy.Supervised}}), w.PolicyStatus(l, &texts.Rules{Status: policy.Status{Level: policy.Full, Default: policy.Ask, Evaluation: policy.FirstMatch, Enabled: true, Authorization: true, File: "f"}, Judged: true, Sandbox: reason.Plain("x")})}, "PolicyDecision": {w.PolicyDecision(l, "ask", &texts.Refusal{Rule: "r", Reason: reason.Plain("why")}), w.PolicyDecision(l, "deny", &texts.Refusal{Rule: "r"})}, "PolicyHelp": {w.PolicyHelp(l)},
 		"NotYours": {w.NotYours(l, "Ann"), w.NotYours(l, "")}, "NotYourself": {w.NotYourself(l)}, "WhyOffer": {w.WhyOffer(l, at)}, "WhyNoted": {w.WhyNoted(l, true), w.WhyNoted(l, false)}, "WhyLate": {w.WhyLate(l)}, "VoteOthers": {w.VoteOthers(l)},
 		"Visible": {w.Visible(l).Blanks, w.Visible(l).Lines}, "Already": {w.Already(l, bot.Approval{State: bot.Denied, ByName: "Ann", Decided: at})},
@@ -148,10 +148,11 @@ func everything(l string) map[string][]string {
 	}, true)}
 	m["OutputButton"], m["OutputFile"] = []string{w.OutputButton(l)}, []string{w.OutputFile(l)}
 	m["ReceiptDetails"] = []string{w.ReceiptDetails(l)}
-	yes, no := w.UndoButtons(l)
+	yes, no := w.UndoButtons(l, &texts.ReceiptChanges{Edited: []string{"a"}})
+	remove, _ := w.UndoButtons(l, &texts.ReceiptChanges{Made: []string{"a"}})
 	m["AsideHelp"], m["AsideFailed"] = []string{w.AsideHelp(l)}, []string{w.AsideFailed(l)}
 	m["UndoNone"] = []string{w.UndoNone(l)}
-	m["UndoButton"], m["UndoButtons"], m["UndoBusy"], m["UndoNothing"] = []string{w.UndoButton(l)}, []string{yes, no}, []string{w.UndoBusy(l)}, []string{w.UndoNothing(l)}
+	m["UndoButton"], m["UndoButtons"], m["UndoBusy"], m["UndoNothing"] = []string{w.UndoButton(l)}, []string{yes, remove, no}, []string{w.UndoBusy(l)}, []string{w.UndoNothing(l)}
 	for _, why := range []string{
 		undo.Changed, undo.Mixed, undo.Special, undo.Large, undo.Full, undo.Names, undo.Failed, undo.Many, undo.Slow, undo.Interrupted,
 		string(tools.Network), string(tools.Elsewhere), string(tools.Background), "server",
