@@ -12,6 +12,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/feature"
+	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/policy/nearest"
@@ -137,5 +138,22 @@ func (t *Table) answerHelp(ctx context.Context, call *turn.Call) (turn.Effect, e
 		}
 	}
 	own, admin := t.listedNames(of)
-	return call.ReplyText(t.deps.Words.Help(call.Message.Language, own, admin)), nil
+	text := t.deps.Words.Help(call.Message.Language, own, admin)
+	return call.Reply(bot.Content{Text: text, Entities: exampleCode(text)}), nil
+}
+
+// exampleCode formats as code the examples of /help in which Telegram would see further commands or people.
+func exampleCode(text string) []render.Entity {
+	var code []render.Entity
+	offset := 0
+	for line := range strings.SplitSeq(text, "\n") {
+		before, example, ok := strings.Cut(strings.TrimSuffix(line, ")"), " (/")
+		if ok && (strings.Contains(example, "@") || strings.Contains(example, " /")) {
+			code = append(code, render.Entity{
+				Type: "code", Offset: offset + render.Length(before) + 2, Length: render.Length(example) + 1,
+			})
+		}
+		offset += render.Length(line) + 1
+	}
+	return code
 }

@@ -6,7 +6,6 @@ package receipt
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"regexp"
 	"slices"
@@ -445,7 +444,7 @@ func (d *Receipts) callNames(entries []journal.Entry) map[string]string {
 	names := map[string]string{}
 	for i := range entries {
 		for _, u := range entries[i].Uses {
-			name, _, _ := strings.Cut(strings.TrimSpace(commandIn(u.Args)), "\n")
+			name, _, _ := strings.Cut(texts.CommandIn(u.Args), "\n")
 			if name = cmp.Or(name, u.Name); d.deps.Redact != nil {
 				name = d.deps.Redact(name)
 			}
@@ -453,17 +452,6 @@ func (d *Receipts) callNames(entries []journal.Entry) map[string]string {
 		}
 	}
 	return names
-}
-
-// commandIn returns the command that the arguments of a call have; "" = it is no command.
-func commandIn(args json.RawMessage) string {
-	var in struct {
-		Command string `json:"command"`
-	}
-	if json.Unmarshal(args, &in) != nil {
-		return ""
-	}
-	return in.Command
 }
 
 // countCall adds a call to the receipt, or to what a sub-agent took.

@@ -54,7 +54,7 @@ func TestRefusal(t *testing.T) {
 	if err != nil || len(e.Change.Send) != 2 || e.Change.Send[0].Purpose != bot.Toast {
 		t.Fatalf("%+v, %v", e, err)
 	}
-	const want = "⛔ bash {\"command\":\"rm 1.0\"}\nA policy rule denies this.\nRule: tools.policy.rules[0]\nWhat would allow it: an admin can change that rule in the configuration."
+	const want = "⛔ rm 1.0\nA policy rule denies this.\nRule: tools.policy.rules[0]\nWhat would allow it: an admin can change that rule in the configuration."
 	if got := e.Change.Send[1]; !strings.HasPrefix(got.Content.Text, want) || got.ReplyTo != "9" {
 		t.Errorf("%+v", got)
 	}

@@ -1,6 +1,7 @@
 package texts
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -29,6 +30,17 @@ type whyBook struct {
 	Config          string            // the cure of any other rule
 }
 
+// CommandIn returns the command that the arguments of a call have; "" = it is no command.
+func CommandIn(args []byte) string {
+	var in struct {
+		Command string `json:"command"`
+	}
+	if json.Unmarshal(args, &in) != nil {
+		return ""
+	}
+	return strings.TrimSpace(in.Command)
+}
+
 // WhyButton is the label of the button below an answer in whose turn calls were refused.
 func (w Words) WhyButton(language string) string { return w.in(language).Refusals.Button }
 
@@ -40,9 +52,13 @@ func (w Words) Why(language string, list []Refusal) string {
 	b := w.in(language).Refusals
 	parts := make([]string, len(list))
 	for i, r := range list {
-		args, _ := w.Visible(language).Line(r.Args)
+		what := r.Args
+		if command := CommandIn([]byte(r.Args)); command != "" {
+			what, r.Tool = command, ""
+		}
+		what, _ = w.Visible(language).Line(what)
 		lines := []string{
-			"⛔ " + strings.TrimSpace(named(r.Tool)+" "+render.Cut(args, argsLength)),
+			"⛔ " + strings.TrimSpace(named(r.Tool)+" "+render.Cut(what, argsLength)),
 			render.Cut(w.refused(language, &r), ruleLength),
 		}
 		if r.Rule != "" {

@@ -410,8 +410,8 @@ func TestStory(t *testing.T) {
 	s.await(simulator.Ben, "2 / 20", "$1")
 	s.shot(simulator.Ben, "quota")
 	s.press(simulator.Ben, simulator.Team, &receipt, "Undo…")
-	ask := s.await(simulator.Ben, "as they were before this answer?")
-	s.press(simulator.Ben, simulator.Team, &ask, "Put back")
+	ask := s.await(simulator.Ben, "did not exist before this answer. Delete them?")
+	s.press(simulator.Ben, simulator.Team, &ask, "Delete")
 	s.await(simulator.Ben, "Put back by Ben")
 }
 
