@@ -227,7 +227,7 @@ var vagueWords = sync.OnceValue(func() map[string]bool {
 		keeps kept let lets say says said go goes going come comes know knows known leave leaves left want wants need
 		needs put puts tell tells told ask asks see sees seen call called mean means exactly later again away back`
 	out := map[string]bool{}
-	for _, word := range strings.Fields(list) {
+	for word := range strings.FieldsSeq(list) {
 		out[normalWord(word)] = true
 	}
 	return out
