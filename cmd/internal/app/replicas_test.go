@@ -46,14 +46,6 @@ var apart = map[string]struct{ line, reason string }{
 		"down",
 		"all messages wait until the service starts; of two processes, the other one answers them before",
 	},
-	"speech": {
-		"ben: read this aloud",
-		"the message follows at once; a process in which answers were not switched to be spoken speaks them a second later",
-	},
-	"speech_stopped": {
-		"ann: what is in the box",
-		"the message follows at once; a process in which answers were not switched to be spoken speaks them a second later",
-	},
 }
 
 // everyReplica says that two processes play all scenarios.
