@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zephbot/zephbot/agent/llm/offline"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/access"
 	"github.com/zephbot/zephbot/bot/deliver"
@@ -93,6 +94,7 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 		return err
 	}
 	c.banner(in.words+", bot id "+client.ID(), allowed)
+	c.counting(ctx) // logs that Redis does not work
 	stopHTTP, err := c.serveHTTP(ctx, c.health(ctx, &serving), c.mounts(&serving))
 	if err != nil {
 		return err
@@ -303,7 +305,12 @@ func (c *Core) banner(channel, allowed string) {
 	info("zephbot", c.opts.Version)
 	info("channel", channel)
 	info("allowed", allowed)
-	info("model", c.models.Primary())
+	simulated := check.Loopback(c.cfg.Telegram.APIURL)
+	if name := c.models.Primary(); strings.HasPrefix(name, offline.ModelName) && !simulated {
+		c.log.Warn().Str("model", name+": it has no intelligence; llm.providers chooses a real one").Msg("start")
+	} else {
+		info("model", name)
+	}
 	info("stores", c.storesAt())
 	if c.kit.confined {
 		info("sandbox", c.kit.level.String())
@@ -326,8 +333,7 @@ func (c *Core) banner(channel, allowed string) {
 		c.cfg.Telegram.AllowedChats, access.Everyone,
 	), "the bot works in every group (telegram.allowed_chats)")
 	warn(c.cfg.Security.AutonomyLevel == "full", "tools run without asking (security.autonomy_level)")
-	warn(strings.HasPrefix(c.cfg.Telegram.APIURL, "http://") &&
-		!check.Loopback(c.cfg.Telegram.APIURL), "the token travels in clear text (telegram.api_url)")
+	warn(strings.HasPrefix(c.cfg.Telegram.APIURL, "http://") && !simulated, "the token travels in clear text (telegram.api_url)")
 }
 
 func ids(list []int64) []string {

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,9 +10,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/zephbot/zephbot/cmd/internal/cli"
 	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
@@ -337,6 +341,37 @@ func TestVersion(t *testing.T) {
 	want := w.out.String()
 	if code := w.run(t, "--version"); code != cli.Fine || w.out.String() != want || !strings.HasPrefix(want, "zephbot ") {
 		t.Errorf("exit %d: %q, want %q", code, w.out.String(), want)
+	}
+}
+
+// TestStartNamesWhatIsMissing: a start says that the built-in model answers people, and that Redis and Telegram do not
+// answer, with the cause alone.
+func TestStartNamesWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	w, log := here(t), newScreen()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	code := make(chan int, 1)
+	var running sync.WaitGroup
+	running.Go(func() {
+		code <- cli.Main(ctx, []string{"serve"}, cli.Env{
+			In: strings.NewReader(""), Out: &w.out, Err: log, WorkDir: w.dir, Home: w.dir, Executable: os.Args[0],
+			Environ: append(w.env, "ZEPH_TELEGRAM_TOKEN="+goodToken, "ZEPH_TELEGRAM_API_URL=https://bot.invalid", "ZEPH_TELEGRAM_ADMINS=7",
+				"ZEPH_LLM_PROVIDERS_MAIN_TYPE=offline", "ZEPH_REDIS_URL=redis://127.0.0.1:1"),
+		})
+	})
+	for _, want := range []string{
+		`WRN start model="built-in rules \(offline\): it has no intelligence`, `stores="SQLite in \S+; counters on the Redis server"`,
+		`WRN redis does not work`, `WRN telegram is not reachable; trying again error="dial tcp: [^"]*"`,
+	} {
+		if text, err := log.next(ctx, regexp.MustCompile(want)); err != nil {
+			t.Fatalf("%v:\n%s", err, text)
+		}
+	}
+	stop()
+	running.Wait()
+	if got := <-code; got != cli.Fine {
+		t.Errorf("exit %d", got)
 	}
 }
 
