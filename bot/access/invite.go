@@ -22,7 +22,7 @@ const shortHash = 16
 
 // parseInvitation reads what follows /invite: group, a role, 5x (uses), 3d (days), turns/day=20. ok is false for anything
 // else.
-func (d *Admissions) parseInvitation(msg *bot.Message, now time.Time) (i invitation, ok bool) {
+func (d *Admissions) parseInvitation(msg *bot.Message, now time.Time) (i invitation, unknown string) {
 	i = invitation{Role: User, Left: 1, By: msg.Caller, ByName: msg.Signature(), At: now.UTC()}
 	days := usualDays
 	for word := range strings.FieldsSeq(strings.ToLower(msg.Args)) {
@@ -39,15 +39,15 @@ func (d *Admissions) parseInvitation(msg *bot.Message, now time.Time) (i invitat
 			days = number
 		case isQuota && d.guard.opts.Allowance != nil:
 			if _, ok := d.guard.opts.Allowance(msg.Place, "1", what, limit, "", "", now); !ok {
-				return i, false
+				return i, word
 			}
 			i.Quota, i.Limit = what, limit
 		default:
-			return i, false
+			return i, word
 		}
 	}
 	i.Expires = i.At.Add(time.Duration(days) * 24 * time.Hour)
-	return i, true
+	return i, ""
 }
 
 // Invite answers /invite: it makes a link, or lists those that are valid. The caller is an admin. A link admits whoever
@@ -64,10 +64,10 @@ func (d *Admissions) Invite(ctx context.Context, call *turn.Call) (turn.Effect, 
 	if strings.EqualFold(strings.TrimSpace(msg.Args), "list") {
 		return g.showInvitations(ctx, call, list)
 	}
-	i, ok := d.parseInvitation(msg, g.now())
+	i, unknown := d.parseInvitation(msg, g.now())
 	switch {
-	case !ok:
-		return call.ReplyText(w.InviteHelp(msg.Language, mostUses, mostDays)), nil
+	case unknown != "":
+		return call.ReplyText(w.Usage(msg.Language, unknown, nil, w.InviteHelp(msg.Language, mostUses, mostDays))), nil
 	case len(list) >= mostInvitations:
 		return call.ReplyText(w.InviteFull(msg.Language, mostInvitations)), nil
 	}

@@ -123,7 +123,7 @@ func TestInvitationGives(t *testing.T) {
 	}
 	for _, args := range []string{"admin", "0x", "101x", "0d", "31d", "x", "5", "usd/day=5", "turns/day=0", "turns/day=-1", "turns/year=3", "group team"} {
 		h.apply(h.desk.Invite(t.Context(), &turn.Call{Message: h.message("7", "/invite "+args, ""), Session: "s", Admin: true}))
-		if text := h.sent[0].Content.Text; !strings.HasPrefix(text, "/invite makes") {
+		if text := h.sent[0].Content.Text; !strings.HasPrefix(text, "I do not know what ") || !strings.Contains(text, " means here.\n/invite makes") {
 			t.Errorf("/invite %s: %q", args, text)
 		}
 	}

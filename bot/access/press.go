@@ -203,7 +203,7 @@ func (g *Guard) listUndecided(ctx context.Context, place bot.Place, list *texts.
 			return err
 		case decided != nil:
 		case s.Declined:
-			list.Declined++
+			list.Declined = append(list.Declined, texts.Person{ID: id, Group: isGroupID(id), Name: s.Name})
 		case len(list.Waiting) == peoplePage:
 			list.MoreWaiting++
 		default:

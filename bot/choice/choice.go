@@ -3,6 +3,7 @@
 package choice
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -208,7 +209,7 @@ func (c *Choices) modelCard(call *turn.Call, now, by string) bot.Content {
 	content.Text = w.ModelCard(lang, modelLabel(c.deps.Offered[i]), by, c.mayChoose(call), call.Message.Place.Group &&
 		call.Message.Place.Thread == "")
 	if c.deps.Lock || len(c.deps.Offered) == 1 {
-		content.Text = w.ModelFixed(lang, modelLabel(c.deps.Offered[i]))
+		content.Text = w.ModelFixed(lang, cmp.Or(c.deps.Offered[i].ID, now))
 	}
 	content.Entities = render.Inert(content.Text)
 	if !c.mayChoose(call) {

@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -122,8 +124,9 @@ func (h *Hooks) Command(ctx context.Context, call *turn.Call) (turn.Effect, erro
 	if verb == "add" && name != "" {
 		return h.add(call, name, prompt, revision)
 	}
-	if name == "" || prompt != "" || !slices.Contains([]string{"remove", "pause", "resume", "secret", "test"}, verb) {
-		return call.ReplyText(w.HookHelp(msg.Language)), nil
+	if known := []string{"remove", "pause", "resume", "secret", "test"}; name == "" || prompt != "" ||
+		!slices.Contains(known, verb) {
+		return call.ReplyText(w.Usage(msg.Language, verb, append(known, "add"), w.HookHelp(msg.Language))), nil
 	}
 	if slices.ContainsFunc(h.opts.Config, func(c Config) bool { return c.Name == name }) && verb != "test" {
 		return call.ReplyText(w.HookOfConfig(msg.Language, name)), nil
@@ -216,7 +219,17 @@ func (h *Hooks) secretText(call *turn.Call, k *stored) string {
 	if h.deps.URL != nil {
 		address = strings.TrimSuffix(h.deps.URL(), "/") + address
 	}
-	return h.deps.Words.HookSecret(call.Message.Language, k.name(), address, h.secretOf(k))
+	return h.deps.Words.HookSecret(call.Message.Language, k.name(), address, h.secretOf(k), !isReachedFromOutside(address))
+}
+
+// isReachedFromOutside reports whether other machines can reach an address: it is not one of this machine or its network.
+func isReachedFromOutside(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" || u.Hostname() == "localhost" || strings.HasSuffix(u.Hostname(), ".localhost") {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return err != nil || !(ip.IsLoopback() || ip.IsUnspecified() || ip.IsPrivate() || ip.IsLinkLocalUnicast())
 }
 
 // inPrivate is a message to who gave a command or pressed a button, for them alone.

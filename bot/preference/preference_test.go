@@ -167,7 +167,7 @@ func TestChosen(t *testing.T) {
 		}
 	}
 	_, card := here.press(t, call(private, false), "st:")
-	for _, line := range []string{"Language: Deutsch", "Clock: ", "Voice messages: I do not listen", "While I work: what you send is taken into", "Receipts: follow"} {
+	for _, line := range []string{"Language: Deutsch", "Clock: ", "Voice messages: I do not listen", "While I work: what you send is taken into", "Receipts: after each"} {
 		if !strings.Contains(card.Content.Text, line) {
 			t.Errorf("%q is not in %q", line, card.Content.Text)
 		}
@@ -271,7 +271,7 @@ func TestOwnInstructions(t *testing.T) {
 	if taken, said := write(here, strings.Repeat("ы", 501), nil); !taken || own(here) != "" || !strings.HasPrefix(said, "That is too long") {
 		t.Errorf("too long: taken %t, %q", taken, said)
 	}
-	if taken, said := write(here, " Call me Ann, not secret ", nil); !taken || !strings.HasSuffix(said, "\nCall me Ann, not [redacted]") {
+	if taken, said := write(here, " Call me Ann, not secret ", nil); !taken || !strings.HasSuffix(said, "\nCall me Ann, not [removed]\n\nI have left out what looked like a password.") {
 		t.Errorf("taken %t, %q", taken, said)
 	}
 	if taken, _ := write(here, "Hello", nil); taken {

@@ -71,7 +71,7 @@ func exportDesk(t *testing.T, limit, most int64, write func(a *Archive) error) (
 	}
 	x := &Exporter{
 		Tables: nothing{}, Places: []Place{place{write: write}}, Clean: func(s string) string { return s }, Now: time.Now, Most: most,
-		Readme: func(string, string, time.Time) string { return "read me" },
+		Readme: func(string, time.Time) string { return "read me" },
 	}
 	return &Handler{deps: HandlerDeps{Export: x, Blobs: &blobtest.Store{}, Temp: temp, Limit: limit, Log: zerolog.Nop()}}, written
 }

@@ -23,7 +23,7 @@ type Exporter struct {
 	// Buckets are the rules of all buckets of facts.
 	Buckets []bot.BucketRule
 	Clean   func(string) string // removes credentials
-	Readme  func(language string, person string, at time.Time) string
+	Readme  func(language string, at time.Time) string
 	Now     func() time.Time
 	Most    int64 // bytes of an export before they are compressed; 0 = any
 }
@@ -59,7 +59,7 @@ func (x *Exporter) Write(ctx context.Context, of Person, language string, texts 
 	order := &Order{Subject: Subject{Person: of, buckets: rulesByBucket(x.Buckets)}, At: now, Sessions: sessions}
 	readme, err := a.File("README.txt")
 	if err == nil {
-		_, err = io.WriteString(readme, x.Readme(language, of.Caller(), now)+"\n")
+		_, err = io.WriteString(readme, x.Readme(language, now)+"\n")
 	}
 	if err != nil {
 		return fmt.Errorf("export: %w", err)

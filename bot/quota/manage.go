@@ -214,12 +214,15 @@ func (g *Manager) Manage(ctx context.Context, call *turn.Call) (string, turn.Eff
 	case len(words) == 1 && words[0] == "list":
 		text, err := g.list(ctx, msg)
 		return text, turn.Effect{}, err
-	case len(words) == 4 && words[0] == "set":
-		return g.change(ctx, call, words[1], words[2], words[3])
-	case len(words) == 3 && words[0] == "unset":
-		return g.change(ctx, call, words[1], words[2], "")
+	case len(words) >= 4 && words[0] == "set":
+		n := len(words) - 2
+		return g.change(ctx, call, strings.Join(words[1:n], " "), words[n], words[n+1])
+	case len(words) >= 3 && words[0] == "unset":
+		n := len(words) - 1
+		return g.change(ctx, call, strings.Join(words[1:n], " "), words[n], "")
 	default:
-		return g.Words.QuotaHelp(msg.Language), turn.Effect{}, nil
+		help := g.Words.QuotaHelp(msg.Language)
+		return g.Words.Usage(msg.Language, msg.Args, []string{"list", "set", "unset"}, help), turn.Effect{}, nil
 	}
 }
 
@@ -228,6 +231,13 @@ func (g *Manager) change(ctx context.Context, call *turn.Call, who, what, limit 
 	msg, w := call.Message, g.Words
 	s := setting{stored: stored{By: msg.Caller, Name: msg.Signature(), At: g.Now().UTC().Truncate(time.Second)}}
 	var ok bool
+	found := g.find(msg.Place, who)
+	if len(found) > 1 {
+		return w.NameUnknown(msg.Language, who, found), turn.Effect{}, nil
+	}
+	if len(found) == 1 {
+		who = found[0]
+	}
 	if s.level, ok = levelOf(msg.Place, who); !ok {
 		return w.QuotaWho(msg.Language), turn.Effect{}, nil
 	}
@@ -241,6 +251,7 @@ func (g *Manager) change(ctx context.Context, call *turn.Call, who, what, limit 
 		if err != nil || was == "" {
 			return w.QuotaNotSet(msg.Language), e, err
 		}
+		s.Limit = g.Meter.configured(s.level)[s.of]
 	} else {
 		if s.Limit, ok = amount(limit, s.of.Unit); !ok {
 			return w.QuotaHelp(msg.Language), e, nil
@@ -271,6 +282,22 @@ func (g *Manager) change(ctx context.Context, call *turn.Call, who, what, limit 
 		return turn.Effect{}, err
 	}
 	return answer(msg.Language, g.said(msg, s)), e, nil
+}
+
+// find returns the ids of the people and groups that are called so, or whose first name it is.
+func (g *Manager) find(place bot.Place, name string) []string {
+	if g.Names == nil {
+		return nil
+	}
+	var ids []string
+	for caller, called := range g.Names() {
+		first, _, _ := strings.Cut(called, " ")
+		if texts.SameName(called, name) || texts.SameName(first, name) {
+			ids = append(ids, strings.TrimPrefix(caller, place.Channel+":"))
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // said is a setting as people are told of it.

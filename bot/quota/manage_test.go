@@ -55,7 +55,7 @@ func TestManage(t *testing.T) {
 		admin      bool
 	}{
 		{"set 42 turns/day 1", "That is for admins", false},
-		{"set 42 turns/day", "/quota set WHO", true},
+		{"set 42 turns/day", "Something is missing after set, or too much is there.\n/quota set WHO", true},
 		{"set 42 turns/year 1", "/quota set WHO", true},
 		{"set 42 cakes/day 1", "/quota set WHO", true},
 		{"set 42 turns/day -1", "/quota set WHO", true},

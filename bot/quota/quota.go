@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -189,6 +190,17 @@ func (m *Meter) levels(msg *bot.Message) []level {
 		list = append(list, m.level(texts.Chat, ChatLevel(p.ChatKey()+"/"+p.Thread), limits))
 	}
 	return append(list, m.botLevel(p))
+}
+
+// configured are the limits of a level in the configuration.
+func (m *Meter) configured(level string) Limits {
+	if strings.HasPrefix(level, "user/") {
+		return m.opts.Limits.User
+	}
+	if own, ok := m.opts.ByChat[level[strings.LastIndexAny(level, "/:")+1:]]; ok {
+		return own
+	}
+	return m.opts.Limits.Chat
 }
 
 // botLevel is that of a whole bot.

@@ -133,7 +133,9 @@ func (a Answers) Command(ctx context.Context, call *turn.Call) (turn.Effect, err
 	case verb == "rules" && strings.TrimSpace(rest) == "":
 		return a.Granted(ctx, call)
 	case verb != "check" || tool == "" || strings.TrimSpace(args) == "":
-		return call.ReplyText(w.PolicyHelp(msg.Language)), nil
+		return call.ReplyText(w.Usage(
+			msg.Language, verb, []string{"status", "rules", "check"}, w.PolicyHelp(msg.Language),
+		)), nil
 	}
 	effect, why, err := a.Check(ctx, msg, call.Session, tool, []byte(strings.TrimSpace(args)))
 	if err != nil {

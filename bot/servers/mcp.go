@@ -59,7 +59,9 @@ func (d *Handler) refuseCommand(call *turn.Call, id string, err error) turn.Effe
 	w, language := d.deps.Words, call.Message.Language
 	switch {
 	case errors.Is(err, errUsage):
-		return call.ReplyText(w.ServersHelp(language))
+		return call.ReplyText(w.Usage(language, call.Message.Args, []string{
+			"list", "tools", "add", "accept", "signin", "restart", "remove",
+		}, w.ServersHelp(language)))
 	case errors.Is(err, ErrNoServer):
 		return call.ReplyText(w.ServerUnknown(language, id))
 	default:

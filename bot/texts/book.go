@@ -178,6 +178,7 @@ type rulesBook struct {
 // commandBook is what commands answer.
 type commandBook struct {
 	Hello, HelloNamed, Start         string // HelloNamed: name
+	NoWord, Miscounted               string // word
 	HelpHead, HelpHeadOwn, HelpAdmin string
 	Unknown, InTelegramOnly          string // name
 	UnknownNear                      string // name, nearest name

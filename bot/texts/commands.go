@@ -2,6 +2,7 @@ package texts
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -187,4 +188,19 @@ func (Words) Names() []string {
 	}
 	sort.Strings(names)
 	return names
+}
+
+// Usage says how a command is written, after what is wrong with how it was: a first word that is none of the known ones,
+// or what follows it.
+func (w Words) Usage(language, given string, known []string, help string) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(given), " ")
+	if word == "" {
+		return help
+	}
+	b := &w.in(language).Commands
+	wrong := b.NoWord
+	if slices.Contains(known, strings.ToLower(word)) {
+		wrong = b.Miscounted
+	}
+	return fmt.Sprintf(wrong, named(word)) + "\n" + help
 }

@@ -16,6 +16,7 @@ type hookBook struct {
 	Made, Renewed, Removed, Stopped, Resumed string // name
 	Tested, Taken, Gone, Fixed               string // name
 	Secret                                   string // name, address, secret, address, secret
+	Outside, Local                           string // below it: who can call it
 	Sent                                     string
 	NotYours                                 string // name of the owner
 	Full                                     count  // hooks
@@ -141,9 +142,15 @@ func (w Words) HookRenewed(language, name string) string {
 	return fmt.Sprintf(w.in(language).Hooks.Renewed, nameOfTask(name))
 }
 
-// HookSecret tells the owner of a hook in private where and with which secret it is called.
-func (w Words) HookSecret(language, name, address, secret string) string {
-	return fmt.Sprintf(w.in(language).Hooks.Secret, nameOfTask(name), address, secret, secret, address)
+// HookSecret tells the owner of a hook in private where and with which secret it is called. local: nobody reaches that
+// address from outside.
+func (w Words) HookSecret(language, name, address, secret string, local bool) string {
+	b := &w.in(language).Hooks
+	text := fmt.Sprintf(b.Secret, nameOfTask(name), address, secret, secret, address) + "\n"
+	if local {
+		return text + b.Local
+	}
+	return text + b.Outside
 }
 
 // HookSent says in a group that the secret of a hook was sent in private.

@@ -26,7 +26,9 @@ func hooks(l string, m map[string][]string) {
 	m["HookCard"] = []string{w.HookCard(l, &texts.Hook{Name: "x", Owner: "Ann", Prompt: "Look", When: "event=push"}, true)}
 	m["HookOff"], m["HookHelp"], m["HookAdmins"] = []string{w.HookOff(l)}, []string{w.HookHelp(l)}, []string{w.HookAdmins(l)}
 	m["HookName"], m["HookPromptWrong"] = []string{w.HookName(l)}, []string{w.HookPromptWrong(l, 2000)}
-	m["HookSecret"] = []string{w.HookSecret(l, "x", "https://b/hooks/x", "whsec_1")}
+	m["HookSecret"] = []string{
+		w.HookSecret(l, "x", "https://b/hooks/x", "whsec_1", false), w.HookSecret(l, "x", "http://127.0.0.1:1/hooks/x", "whsec_1", true),
+	}
 	m["HookSent"], m["HookNotYours"] = []string{w.HookSent(l)}, []string{w.HookNotYours(l, "Ann")}
 	m["HookFull"] = []string{w.HookFull(l, 1), w.HookFull(l, 3), w.HookFull(l, 100)}
 	m["HookLeft"], m["HookPrompt"] = []string{w.HookLeft(l, []string{"x", "y"})}, []string{w.HookPrompt(l)}

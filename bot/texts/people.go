@@ -25,16 +25,20 @@ type Person struct {
 	At     time.Time
 }
 
+// mostDeclined is how many of those who were declined are named.
+const mostDeclined = 10
+
 // People is what /people lists: whom the configuration admits, and a page of those who were admitted in the chat.
 type People struct {
 	Configured []Person
 	Page       []Person
 	From, All  int    // number of the first of the page, counted from 1, and of all
 	Note       string // stands below
-	// Waiting is who was asked about last and is not answered yet, and MoreWaiting how many others are; Declined is how
-	// many were declined lately. They stand on the first page.
-	Waiting               []Person
-	MoreWaiting, Declined int
+	// Waiting is who was asked about last and is not answered yet, and MoreWaiting how many others are; Declined is
+	// who was declined lately. They stand on the first page.
+	Waiting     []Person
+	MoreWaiting int
+	Declined    []Person
 }
 
 // peopleBook is the sentences about who may talk to the bot.
@@ -44,7 +48,8 @@ type peopleBook struct {
 	AsksYouDeclined                            string // day
 	AsksAgain                                  string
 	HeadWaiting                                string
-	MoreWaiting, DeclinedLately                string // how many
+	MoreWaiting                                string // how many
+	DeclinedLately                             string // who
 	Somebody, Admit                            string
 	AsksGroup                                  string // who, group
 	AsksGroupAdded, AsksGroupWanted            string // group
@@ -181,8 +186,15 @@ func (w Words) undecided(language string, list *People) []string {
 	if list.MoreWaiting > 0 {
 		lines = append(lines, fmt.Sprintf(b.MoreWaiting, list.MoreWaiting))
 	}
-	if list.Declined > 0 {
-		lines = append(lines, "", fmt.Sprintf(b.DeclinedLately, list.Declined))
+	if n := len(list.Declined); n > 0 {
+		var names []string
+		for _, p := range list.Declined[:min(n, mostDeclined)] {
+			names = append(names, p.who())
+		}
+		if n > mostDeclined {
+			names = append(names, "…")
+		}
+		lines = append(lines, "", fmt.Sprintf(b.DeclinedLately, strings.Join(names, ", ")))
 	}
 	return lines
 }

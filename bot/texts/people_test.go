@@ -27,7 +27,7 @@ func people(l string) map[string][]string {
 		"NamePinned": {w.NamePinned(l, "ann", "Ann", "4711")},
 		"CodeWrong":  {w.CodeWrong(l, 1), w.CodeWrong(l, 4)}, "CodeTooOften": {w.CodeTooOften(l)}, "StartAdmin": {w.StartAdmin(l)}, "ProfileDescription": {w.ProfileDescription(l)}, "ProfileShort": {w.ProfileShort(l)}, "InvitationUsedUp": {w.InvitationUsedUp(l)}, "ByNameHere": {w.ByNameHere(l)},
 		"People": {
-			w.People(l, texts.People{From: 1}), w.People(l, texts.People{From: 1, Waiting: []texts.Person{ann, group}, MoreWaiting: 2, Declined: 3}),
+			w.People(l, texts.People{From: 1}), w.People(l, texts.People{From: 1, Waiting: []texts.Person{ann, group}, MoreWaiting: 2, Declined: []texts.Person{ann}}),
 			w.People(l, texts.People{Configured: []texts.Person{{ID: "*"}, {ID: "*", Group: true}, {ID: "7", Role: "approver"}}, Page: []texts.Person{ann, group, first}, From: 1, All: 9, Note: "X"}),
 		},
 		"PeopleInPrivate": {w.PeopleInPrivate(l)}, "PeopleOff": {w.PeopleOff(l)}, "AdmitHelp": {w.AdmitHelp(l)}, "RemoveHelp": {w.RemoveHelp(l)},

@@ -2,9 +2,11 @@ package texts
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/policy/redact"
 )
 
 // personaBook is what is said of personas, and of how people want to be answered.
@@ -23,6 +25,7 @@ type ownBook struct {
 	Line, Button, Set, None string
 	Ask, Now                string
 	Noted, Long, Remove     string
+	Mask, Masked            string // in place of a credential, and that there was one
 }
 
 // PersonaLine is the line of /settings about the persona; "" = none.
@@ -100,14 +103,19 @@ func (w Words) OwnAsk(language, now string, most int, within time.Duration) stri
 	b := &w.in(language).Personas.Own
 	text := fmt.Sprintf(b.Ask, most, w.Duration(language, within))
 	if now != "" {
-		text = fmt.Sprintf(b.Now, now) + "\n\n" + text
+		text = fmt.Sprintf(b.Now, strings.ReplaceAll(now, redact.Mask, b.Mask)) + "\n\n" + text
 	}
 	return text
 }
 
 // OwnNoted repeats the instructions that were taken.
 func (w Words) OwnNoted(language, text string) string {
-	return fmt.Sprintf(w.in(language).Personas.Own.Noted, text)
+	b := &w.in(language).Personas.Own
+	shown := strings.ReplaceAll(text, redact.Mask, b.Mask)
+	if shown == text {
+		return fmt.Sprintf(b.Noted, text)
+	}
+	return fmt.Sprintf(b.Noted, shown) + "\n\n" + b.Masked
 }
 
 // OwnLong says that the instructions are too long.

@@ -42,7 +42,7 @@ type privacyBook struct {
 type exportBook struct {
 	Begun, Often, Done, Texts, Failed, Nothing string
 	Large                                      string // limit in MB
-	Readme                                     string // person, time
+	Readme                                     string // time
 }
 
 // ForgetAsk asks before everything about a person is erased.
@@ -141,6 +141,6 @@ func (w Words) ExportFailed(language string) string { return w.in(language).Priv
 func (w Words) ExportNothing(language string) string { return w.in(language).Privacy.Export.Nothing }
 
 // ExportReadme is the text that explains an export.
-func (w Words) ExportReadme(language, person string, at time.Time) string {
-	return fmt.Sprintf(w.in(language).Privacy.Export.Readme, person, at.UTC().Format("2006-01-02 15:04 UTC"))
+func (w Words) ExportReadme(language string, at time.Time) string {
+	return fmt.Sprintf(w.in(language).Privacy.Export.Readme, at.UTC().Format("2006-01-02 15:04 UTC"))
 }

@@ -25,7 +25,7 @@ func private(l string) map[string][]string {
 		"TranscriptTime": {first(w.TranscriptTime(time.Unix(0, 0)))}, "TranscriptButton": {w.TranscriptButton(l)}, "TranscriptBegun": {w.TranscriptBegun(l, false), w.TranscriptBegun(l, true)},
 		"TranscriptDone": {w.TranscriptDone(l, false), w.TranscriptDone(l, true)}, "TranscriptNothing": {w.TranscriptNothing(l)}, "TranscriptFirst": {w.TranscriptFirst(l)}, "TranscriptOften": {w.TranscriptOften(l)},
 		"TranscriptUnknown": {w.TranscriptUnknown(l)}, "TranscriptFailed": {w.TranscriptFailed(l)}, "TranscriptLarge": {w.TranscriptLarge(l, 50<<20)},
-		"ExportReadme": {w.ExportReadme(l, "telegram:42", time.Unix(0, 0))},
+		"ExportReadme": {w.ExportReadme(l, time.Unix(0, 0))},
 	}
 }
 

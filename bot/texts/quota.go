@@ -223,7 +223,7 @@ func (w Words) QuotaSet(language string, s Setting) string {
 
 // QuotaUnset says that a limit is the configured one again.
 func (w Words) QuotaUnset(language string, s Setting) string {
-	return fmt.Sprintf(w.in(language).Quota.Manage.Unset, s.Level, s.Unit+"/"+string(s.Window))
+	return fmt.Sprintf(w.in(language).Quota.Manage.Unset, s.Level, w.allowance(language, s))
 }
 
 // QuotaNotSet says that nothing was set there.

@@ -73,7 +73,7 @@ func exportOf(t *testing.T, store PersonalStore) map[string]string {
 		Files:   store,
 		Clean:   func(s string) string { return s },
 		Now:     func() time.Time { return start },
-		Readme:  func(string, string, time.Time) string { return "read me" },
+		Readme:  func(string, time.Time) string { return "read me" },
 	}
 	out, in := io.Pipe()
 	go func() { _ = in.CloseWithError(x.Write(t.Context(), person(), "en", false, in)) }()
