@@ -340,10 +340,20 @@ func (c *call) builtin() answer {
 	return strictest(c.inputs, func(input string) answer {
 		asks := answer{effect: Ask, rule: "built-in: " + c.tool + " asks", code: reason.CostsMore}
 		if !c.req.Costly {
-			asks.code, asks.use, asks.about = reason.NoRuleOn, c.tool, &input
+			asks.code, asks.use, asks.about = reason.NoRuleOn, c.use(), &input
 		}
 		return c.granted(asks, input)
 	})
+}
+
+// use is what the call does, as far as there is a word for it that is said in all languages, or the name of its tool.
+func (c *call) use() string {
+	if c.req.Says != nil && !isMCP(c.tool) {
+		if verb := string(c.req.Says.Verb); reason.Verb(verb).Code != reason.Name {
+			return verb
+		}
+	}
+	return c.tool
 }
 
 // departs turns an allow into an ask if the command has an option that makes its program run other programs, write to

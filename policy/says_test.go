@@ -59,3 +59,23 @@ func TestSaysRules(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// TestUse: a reason says what a tool does by a word that is said in all languages, else by the tool's name.
+func TestUse(t *testing.T) {
+	t.Parallel()
+	s := newSet(t, policy.Options{})
+	for tool, tt := range map[string]struct {
+		says *act.Statement
+		want string
+	}{
+		"delete_path": {&act.Statement{Act: act.WritesFile, Verb: act.Delete}, "No rule allows delete on `/w/a`."},
+		"send_file":   {&act.Statement{Act: act.WritesFile, Verb: act.Send}, "No rule allows send_file on `/w/a`."},
+		"srv:delete":  {&act.Statement{Act: act.WritesFile, Verb: act.Delete}, "No rule allows srv:delete on `/w/a`."},
+		"unsaid":      {nil, "No rule allows unsaid on `/w/a`."},
+	} {
+		got := s.Decide(policy.Request{Tool: tool, Says: tt.says, Inputs: []string{"/w/a"}})
+		if got.Effect != policy.Ask || got.Reason.String() != tt.want {
+			t.Errorf("%s: %+v, want %q", tool, got, tt.want)
+		}
+	}
+}

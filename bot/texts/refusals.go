@@ -1,6 +1,7 @@
 package texts
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -16,6 +17,10 @@ type Refusal struct {
 	Reason reason.Reason
 	Rule   string // that decided; "" = the tool itself, or a limit
 }
+
+// builtIn begins the names of rules that are no rules of the configuration. Those of the policy end with details for the
+// audit log, which the reason says in words.
+const builtIn = "built-in: "
 
 // argsLength bounds the arguments in an explanation, in UTF-16 units.
 const argsLength = 200
@@ -79,10 +84,17 @@ func (w Words) refused(language string, r *Refusal) string {
 
 // rule says which rule decided.
 func (w Words) rule(language, rule string) string {
-	if said, ok := w.in(language).Refusals.Rules[rule]; ok {
+	rules := w.in(language).Refusals.Rules
+	if said, ok := rules[rule]; ok {
 		return said
 	}
-	return w.seen(language, rule)
+	said, longest := "", 0
+	for beginning, words := range rules {
+		if strings.HasPrefix(beginning, builtIn) && strings.HasPrefix(rule, beginning) && len(beginning) > longest {
+			said, longest = words, len(beginning)
+		}
+	}
+	return cmp.Or(said, w.seen(language, rule))
 }
 
 // cureOf says what would allow what a rule refuses.
