@@ -262,6 +262,7 @@ func TestPress(t *testing.T) {
 		"approver":          {person: "boss", choice: "y", state: bot.Approved, scope: bot.Once, toast: "Noted."},
 		"admin":             {person: "admin", choice: "n", state: bot.Denied, scope: bot.Once, toast: "Noted."},
 		"stranger":          {person: "eve", choice: "y", state: bot.Open, toast: "Only Ann or an approver of this chat can decide this.", alert: true},
+		"stranger of two":   {person: "eve", choice: "y", rights: func(r *approval.Rights) { r.Required = 2 }, state: bot.Open, toast: "Only approvers of this chat can approve this, and not whoever asked.", alert: true},
 		"not the requester": {person: "ann", choice: "y", rights: func(r *approval.Rights) { r.Requester = false }, state: bot.Open, toast: "Somebody else has to approve this: not the person who asked.", alert: true},
 		"requester denies":  {person: "ann", choice: "n", rights: func(r *approval.Rights) { r.Requester = false }, state: bot.Denied, scope: bot.Once, toast: "Noted."},
 		"one of two":        {person: "ann", choice: "y", rights: func(r *approval.Rights) { r.Required = 2 }, state: bot.Open, toast: "Several people have to approve this, and the person who asked does not count.", alert: true},
