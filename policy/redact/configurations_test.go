@@ -36,7 +36,7 @@ func TestConfigurations(t *testing.T) {
 		t.Errorf("only %d cases", cases)
 	}
 	for _, text := range []string{
-		"pass: 12 of 14 tests", "pass = compile.step2()", "PASS: step-two", "psk: optional", "password=<<EOF", "token = <<X\nX\n", "token = << 3\nabc12345\n", "x = token << 3", "secret = <<A1\nhunter2\nA1\n", "a;password=$X;b",
+		"pass: 12 of 14 tests", "pass = compile.step2()", "PASS: step-two", "--- PASS: TestCase00 (0.00s)", "PASS: tests/run17.sh", "psk: optional", "password=<<EOF", "token = <<X\nX\n", "token = << 3\nabc12345\n", "x = token << 3", "secret = <<A1\nhunter2\nA1\n", "a;password=$X;b",
 		"machine and password hashes", "default login and password are", "requirepass is off", "<password type=\"hidden\">Password</password>", "<string name=\"password\">Passwort</string>", "<key>Token</key><string>none</string>",
 		"variable \"db_password\" {\n  type = string\n}", "name: DB_PASSWORD\nvalueFrom: x1", "name: DB_PASSWORD\n  value: $(X1)", "echo step2 | tee x", "mysql -P3306 shop1", "docker run -p 8080:80 nginx1", "docker login -p $PASS9", "zip -r a1.zip .",
 		"enable password encryption 12345678", "username is required 12345678", "identified by name1", "create user name1 with password", "bundle_path: vendor1/x", "-pass env:X1", "aad3b435 x", "$S$ and $P$ and $H$", "scrypt:32768", "a:*:b:c:d",
