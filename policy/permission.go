@@ -349,7 +349,7 @@ func (c *call) builtin() answer {
 // use is what the call does, as far as there is a word for it that is said in all languages, or the name of its tool.
 func (c *call) use() string {
 	if c.req.Says != nil && !isMCP(c.tool) {
-		if verb := string(c.req.Says.Verb); reason.Verb(verb).Code != reason.Name {
+		if verb := string(c.req.Says.Verb); reason.Verb(verb).Code != reason.UseTool {
 			return verb
 		}
 	}

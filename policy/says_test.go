@@ -47,7 +47,7 @@ func TestSaysRules(t *testing.T) {
 	o := policy.Options{Tools: list, Permissions: map[string][]policy.Permission{"fix": {{Pattern: "*.lock", Action: policy.Deny}, {Pattern: "*", Action: policy.Allow}}}}
 	r := bash("rm x; echo 1 > a.lock")
 	r.Dir, r.InsidePaths = "/w", []string{"/w"}
-	if d := newSet(t, o).Decide(r); d.Effect != policy.Deny || d.Reason.String() != "A rule denies to patch `a.lock`." {
+	if d := newSet(t, o).Decide(r); d.Effect != policy.Deny || d.Reason.String() != "A rule denies using patch on `a.lock`." {
 		t.Errorf("%+v", d)
 	}
 	o.Tools = stated()
@@ -68,10 +68,10 @@ func TestUse(t *testing.T) {
 		says *act.Statement
 		want string
 	}{
-		"delete_path": {&act.Statement{Act: act.WritesFile, Verb: act.Delete}, "No rule allows delete on `/w/a`."},
-		"send_file":   {&act.Statement{Act: act.WritesFile, Verb: act.Send}, "No rule allows send_file on `/w/a`."},
-		"srv:delete":  {&act.Statement{Act: act.WritesFile, Verb: act.Delete}, "No rule allows srv:delete on `/w/a`."},
-		"unsaid":      {nil, "No rule allows unsaid on `/w/a`."},
+		"delete_path": {&act.Statement{Act: act.WritesFile, Verb: act.Delete}, "No rule allows deleting `/w/a`."},
+		"send_file":   {&act.Statement{Act: act.WritesFile, Verb: act.Send}, "No rule allows using send_file on `/w/a`."},
+		"srv:delete":  {&act.Statement{Act: act.WritesFile, Verb: act.Delete}, "No rule allows using srv:delete on `/w/a`."},
+		"unsaid":      {nil, "No rule allows using unsaid on `/w/a`."},
 	} {
 		got := s.Decide(policy.Request{Tool: tool, Says: tt.says, Inputs: []string{"/w/a"}})
 		if got.Effect != policy.Ask || got.Reason.String() != tt.want {

@@ -72,6 +72,7 @@ const (
 	JudgeRefuses          Code = "judge_refuses"
 	This                  Code = "this"
 	Name                  Code = "name"
+	UseTool               Code = "use_tool"
 	VerbRead              Code = "verb_read"
 	VerbWrite             Code = "verb_write"
 	VerbEdit              Code = "verb_edit"
@@ -357,17 +358,17 @@ func english() map[Code]string {
 			"them needs a person's approval.",
 		PolicyDenies:     "A policy rule denies this.",
 		PolicyDefault:    "No policy rule allows this.",
-		RuleDeniesUse:    "A rule denies to {of} %s.",
+		RuleDeniesUse:    "A rule denies {of} %s.",
 		RuleDenies:       "A rule denies %s.",
 		RuleAllows:       "A rule allows %s.",
 		RuleAsks:         "A rule wants a person to approve %s.",
 		RuleAsksThis:     "A rule wants a person to approve this.",
 		NoRule:           "No rule allows %s.",
 		NoRuleThis:       "No rule allows this.",
-		NoRuleOn:         "No rule allows {of} on %s.",
+		NoRuleOn:         "No rule allows {of} %s.",
 		CostsMore:        "This may cost more than is spent here without a question.",
 		NoApprovalNeeded: "This tool needs no approval.",
-		MayUseDenied:     "It may {of} %s, which a rule denies.",
+		MayUseDenied:     "This may include {of} %s, which a rule denies.",
 		ReadAsks:         "To read %s needs a person's approval.",
 		ShowsRepository:  "%s shows what the repository keeps, also of files that may not be read.",
 		MayReadDenied:    "%s may read files that need approval or may not be read.",
@@ -392,7 +393,7 @@ func english() map[Code]string {
 		ShowsRepositoryThis: "This command shows what the repository keeps, also of files that may not be read.",
 		FilesUncertainThis:  "It is not certain which files this command reads{:of}.",
 		RunsUncertainThis:   "It is not certain what this command runs{:of}.",
-		NoRuleOnThis:        "No rule allows {of} here.",
+		NoRuleOnThis:        "No rule allows this.",
 		OptionUnnamedThis:   "An option {}, and the rule does not name it.",
 		VariableUnnamedThis: "A variable is set that may decide what programs do, and the rule does not name it " +
 			"with this value.",
@@ -400,13 +401,14 @@ func english() map[Code]string {
 		StartupFileThis:       "This command writes a file that is obeyed by {}: its content decides what later commands do.",
 		This:                  "this",
 		Name:                  "%s",
-		VerbRead:              "read",
-		VerbWrite:             "write",
-		VerbEdit:              "edit",
-		VerbCreate:            "create",
-		VerbDelete:            "delete",
-		VerbMove:              "move",
-		VerbCopy:              "copy",
+		UseTool:               "using %s on",
+		VerbRead:              "reading",
+		VerbWrite:             "writing",
+		VerbEdit:              "editing",
+		VerbCreate:            "creating",
+		VerbDelete:            "deleting",
+		VerbMove:              "moving",
+		VerbCopy:              "copying",
 		WordUnknown:           "a word is not known before it runs",
 		WordsUnknown:          "its words are not known before it runs",
 		GoesBack:              "it goes back to a directory",

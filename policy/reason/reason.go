@@ -56,18 +56,18 @@ func (r Reason) And(more ...Reason) Reason {
 	return r
 }
 
-// Verb is what a call does to a file, or the name of a tool, inside a reason.
-func Verb(word string) Reason { return wordReason("verb_", word) }
+// Verb is what a call does to a file, or that it uses the tool of that name, inside a reason.
+func Verb(word string) Reason { return wordReason("verb_", word, UseTool) }
 
 // Trust is the trust level of an MCP server.
-func Trust(level string) Reason { return wordReason("trust_", level) }
+func Trust(level string) Reason { return wordReason("trust_", level, Name) }
 
-// wordReason returns what a word means that is a part of a code, or the word.
-func wordReason(prefix, word string) Reason {
+// wordReason returns what a word means that is a part of a code, or the word as the argument of another code.
+func wordReason(prefix, word string, other Code) Reason {
 	if code := Code(prefix + word); sentences()[code] != "" {
 		return New(code)
 	}
-	return New(Name, word)
+	return New(other, word)
 }
 
 // Known reports whether this version can say it. A record of another one may have a code without a sentence here.

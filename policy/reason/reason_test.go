@@ -56,16 +56,16 @@ func TestSentences(t *testing.T) {
 		"A rule wants a person to approve x.":     reason.New(reason.RuleAsks, "y").Quoting("x"),
 		"A rule that an admin stored allows x.":   reason.Reason{Code: reason.GrantedAlways}.Quoting("x"),
 		"To read this needs a person's approval.": reason.New(reason.ReadAsks, "y").Quoting(""),
-		"No rule allows write on x.":              reason.New(reason.NoRuleOn, "x").With(reason.Verb("write")),
-		"No rule allows a:b on x.":                reason.New(reason.NoRuleOn, "x").With(reason.Verb("a:b")),
+		"No rule allows writing x.":               reason.New(reason.NoRuleOn, "x").With(reason.Verb("write")),
+		"No rule allows using a:b on x.":          reason.New(reason.NoRuleOn, "x").With(reason.Verb("a:b")),
 		"It is not certain what x runs: `100%d` is obeyed by %s {of}: its content decides what later commands do..": reason.New(reason.RunsUncertain, "x").With(deep),
-		"It is not certain what x runs.":                   reason.New(reason.RunsUncertain, "x"),
-		"It is not certain what x runs: read, write {of}.": reason.New(reason.RunsUncertain, "x").With(reason.Verb("read"), reason.Plain("write {of}")),
-		"in the workspace · untrusted · x":                 reason.Notes(reason.New(reason.InWorkspace)).And(reason.Trust("untrusted"), reason.Trust("x")),
-		"kernel sandbox: none (why)":                       reason.New(reason.Sandbox).With(reason.New(reason.SandboxNone), reason.New(reason.SandboxWhy).With(reason.Plain("why"))),
-		"100% sure":                                        reason.Plain("100% sure"),
-		"as an older version said":                         reason.Or(reason.Reason{}, "as an older version said"),
-		"A rule denies x.":                                 reason.Or(reason.New(reason.RuleDenies, "x"), "as an older version said"),
+		"It is not certain what x runs.":                      reason.New(reason.RunsUncertain, "x"),
+		"It is not certain what x runs: reading, write {of}.": reason.New(reason.RunsUncertain, "x").With(reason.Verb("read"), reason.Plain("write {of}")),
+		"in the workspace · untrusted · x":                    reason.Notes(reason.New(reason.InWorkspace)).And(reason.Trust("untrusted"), reason.Trust("x")),
+		"kernel sandbox: none (why)":                          reason.New(reason.Sandbox).With(reason.New(reason.SandboxNone), reason.New(reason.SandboxWhy).With(reason.Plain("why"))),
+		"100% sure":                                           reason.Plain("100% sure"),
+		"as an older version said":                            reason.Or(reason.Reason{}, "as an older version said"),
+		"A rule denies x.":                                    reason.Or(reason.New(reason.RuleDenies, "x"), "as an older version said"),
 	} {
 		if got := r.String(); got != want {
 			t.Errorf("%+v: %q, want %q", r, got, want)
@@ -92,8 +92,12 @@ func TestSentences(t *testing.T) {
 		t.Error(got)
 	}
 	for _, verb := range act.Verbs() {
-		if got := reason.New(reason.NoRuleOn, "x").With(reason.Verb(string(verb))).String(); got != fmt.Sprintf("No rule allows %s on x.", verb) {
-			t.Error(got)
+		use, want := reason.Verb(string(verb)), fmt.Sprintf("No rule allows using %s on x.", verb)
+		if use.Code != reason.UseTool {
+			want = fmt.Sprintf("No rule allows %sing x.", strings.TrimSuffix(string(verb), "e"))
+		}
+		if got := reason.New(reason.NoRuleOn, "x").With(use).String(); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }
