@@ -43,7 +43,7 @@ func TestForeign(t *testing.T) {
 		}
 	}
 	flagged := written(journal.ConversationState{}, []journal.Entry{user(journal.Entry{Flagged: true, Recalled: &journal.Recalled{Text: "x"}})})
-	if flagged.Suspicious != "what was remembered" {
+	if flagged.Suspicious != "memory" {
 		t.Errorf("flagged by %q", flagged.Suspicious)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/policy/netrule"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/policy/source"
 )
 
@@ -73,28 +74,25 @@ const MostSpeakers = 256
 // dropped needs a new approval; nothing else depends on it.
 const MostTouched = 256
 
-// mostMarked bounds ConversationState.Marked; manySources stands for the oldest ones when there are more.
-const (
-	mostMarked  = 16
-	manySources = "several sources"
-)
+// mostMarked bounds ConversationState.Marked; source.Several stands for the oldest ones when there are more.
+const mostMarked = 16
 
 // markSource notes that a text of a source tried to give instructions.
-func (s *ConversationState) markSource(source string) {
-	if s.Suspicious != "" && s.Suspicious != source {
+func (s *ConversationState) markSource(from string) {
+	if s.Suspicious != "" && !sameSource(s.Suspicious, from) {
 		s.Marked = append(s.withoutMark(s.Suspicious), s.Suspicious)
 	}
-	s.Suspicious, s.Marked = source, s.withoutMark(source)
+	s.Suspicious, s.Marked = from, s.withoutMark(from)
 	if over := len(s.Marked) - mostMarked; over > 0 {
 		s.Marked = s.Marked[over:]
-		s.Marked[0] = manySources
+		s.Marked[0] = string(source.Several)
 	}
 }
 
 // clearMark takes back the mark of a source. If others count too, the latest of them is Suspicious.
-func (s *ConversationState) clearMark(source string) {
-	s.Marked = s.withoutMark(source)
-	if s.Suspicious != source {
+func (s *ConversationState) clearMark(from string) {
+	s.Marked = s.withoutMark(from)
+	if !sameSource(s.Suspicious, from) {
 		return
 	}
 	s.Suspicious = ""
@@ -104,14 +102,19 @@ func (s *ConversationState) clearMark(source string) {
 }
 
 // withoutMark returns Marked without a source, as a list of its own; nil = it is empty.
-func (s *ConversationState) withoutMark(source string) []string {
+func (s *ConversationState) withoutMark(from string) []string {
 	var list []string
 	for _, m := range s.Marked {
-		if m != source {
+		if !sameSource(m, from) {
 			list = append(list, m)
 		}
 	}
 	return list
+}
+
+// sameSource reports whether two sources are one. Older versions stored the English words of a source.
+func sameSource(a, b string) bool {
+	return a == b || reason.From(a).String() == b || a == reason.From(b).String()
 }
 
 // mostSaid, mostSeen and MostMade bound what a ConversationState knows of addresses and files. An address that was
@@ -202,16 +205,16 @@ func (s *ConversationState) noteMessage(e *Entry) {
 		s.Speakers = append(s.Speakers, who)
 	}
 	if e.Flagged {
-		from := e.Source.Words()
+		from := e.Source
 		if from == "" { // an entry of an older version, which did not say
-			if from = source.Background.Words(); e.News == "" && e.Recalled != nil {
-				from = source.Memory.Words()
+			if from = source.Background; e.News == "" && e.Recalled != nil {
+				from = source.Memory
 			}
 		}
-		s.markSource(from)
+		s.markSource(string(from))
 	}
 	if from := e.foreignSource(); from != "" {
-		s.Foreign = from.Words()
+		s.Foreign = string(from)
 	}
 }
 
@@ -249,7 +252,7 @@ func (s *ConversationState) beginConversation(e *Entry) {
 func (s *ConversationState) applySummary(e *Entry) {
 	s.Summary, s.Unsummed = e.N, Unsummed{}
 	if e.Flagged {
-		s.markSource(source.Summary.Words())
+		s.markSource(string(source.Summary))
 	}
 }
 
@@ -282,10 +285,10 @@ func (s *ConversationState) addResult(e *Entry) {
 		s.clearMark(e.Cleared)
 	}
 	if e.Flagged {
-		s.markSource(cmp.Or(e.Source.Words(), e.Tool))
+		s.markSource(cmp.Or(string(e.Source), e.Tool))
 	}
 	if e.Brought {
-		s.Foreign = cmp.Or(e.Source.Words(), e.Tool)
+		s.Foreign = cmp.Or(string(e.Source), e.Tool)
 	}
 	s.noteAddresses(e)
 	if !e.Failed && !slices.Contains(s.Succeeded, e.Tool) {

@@ -170,6 +170,9 @@ func TestMarks(t *testing.T) {
 		"flagged twice":       {[]journal.Entry{flagged("a"), flagged("b"), flagged("a"), cleared("a"), cleared("b")}, ""},
 		"flagged again":       {[]journal.Entry{flagged("a"), cleared("a"), flagged("a")}, "a"},
 		"and flagged by that": {[]journal.Entry{flagged("a"), both}, "c"},
+		"words of old":        {[]journal.Entry{flagged("file:a"), cleared("the file a")}, ""},
+		"another file":        {[]journal.Entry{flagged("file:a"), cleared("the file b")}, "file:a"},
+		"two contacts":        {[]journal.Entry{flagged("item:poll"), flagged("item:contact"), cleared("item:contact")}, "item:poll"},
 		"a mark without name": {[]journal.Entry{{Turn: "t", Kind: journal.ResultEntry, Tool: "bash", Flagged: true}}, "bash"},
 	} {
 		if got := written(journal.ConversationState{}, tt.entries); got.Suspicious != tt.want {

@@ -49,7 +49,7 @@ func (b *Broker) questionCard(a *bot.Approval, to reader) (bot.Content, *bot.Fil
 	}
 	c.Tool, c.Note, c.Suspicious = line(q.Tool), w.Said(
 		lang, reason.Or(q.Note, q.EnglishNote).Map(line),
-	), line(q.Suspicious)
+	), w.Source(lang, line(q.Suspicious))
 	c.Agent = line(q.Agent)
 	if a.Place.Group {
 		c.Asker = info.Name

@@ -55,7 +55,7 @@ func (d *Desk) questionCard(q approval.Inquiry, so draft) bot.Content {
 		name = q.Name
 	}
 	lines = append(lines, w.InquiryFoot(q.Language, texts.Inquiry{
-		Kind: asked.Kind, Several: asked.Several, Name: name, Suspicious: visible.Name(q.Suspicious),
+		Kind: asked.Kind, Several: asked.Several, Name: name, Suspicious: w.Source(q.Language, visible.Name(q.Suspicious)),
 		Number: at + 1, Of: len(q.Form.Questions), Expires: q.Expires, Typed: d.deps.Messages,
 	}))
 	content := plainCard(lines, q.Language)

@@ -23,3 +23,8 @@ func (w Words) Reason(language string, why reason.Reason) string {
 func (w Words) Said(language string, what reason.Reason) string {
 	return what.In(w.in(language).Reason)
 }
+
+// Source says where a text comes from, a source.Source; "" = nowhere.
+func (w Words) Source(language, from string) string {
+	return w.Said(language, reason.From(from))
+}

@@ -35,6 +35,12 @@ func TestReason(t *testing.T) {
 		{"es", reason.New(reason.RuleDeniesUse, "`/a b`").With(reason.Verb("write")), "Una regla prohíbe escribir `/a b`."},
 		{"ru", reason.New(reason.RedirectionWrites, "`a > b`", "`b`"), "`a > b` записывает свой вывод в `b`."},
 		{"en", reason.New(reason.RuleDenies, "`rm`"), "A rule denies `rm`."},
+		{
+			"de", reason.New(reason.ContentFlagged, "file:a.txt"),
+			"Fremder Text (die Datei a.txt) hat in diesem Gespräch versucht, mir Anweisungen zu geben; darum muss das jemand erlauben.",
+		},
+		{"ru", reason.New(reason.WayServer, "command", "`x`"), "После чужого текста (вывод команды) это может передать что-то из этого разговора серверу `x`."},
+		{"es", reason.New(reason.WayServer, "the file x", "`x`"), "Después de un texto ajeno (the file x), esto puede llevar algo de esta conversación al servidor `x`."},
 		{"de", reason.Reason{}, ""},
 		{"de", reason.New("of_tomorrow"), ""},
 		{"de", reason.New(reason.NoRule), ""},
@@ -134,7 +140,7 @@ func TestReasonsHaveSentences(t *testing.T) {
 				t.Errorf("%s: %s says %q", code, l, got)
 			}
 		}
-		if name := strings.ReplaceAll(string(code), "_", ""); !used[name] && !strings.HasPrefix(string(code), "verb_") && !strings.HasPrefix(string(code), "trust_") && !strings.HasSuffix(string(code), "_this") {
+		if name := strings.ReplaceAll(string(code), "_", ""); !used[name] && !strings.HasPrefix(string(code), "verb_") && !strings.HasPrefix(string(code), "from_") && !strings.HasPrefix(string(code), "trust_") && !strings.HasSuffix(string(code), "_this") {
 			t.Errorf("nothing gives the reason %s", code)
 		}
 	}

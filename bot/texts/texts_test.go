@@ -222,6 +222,7 @@ func everything(l string) map[string][]string {
 	inquiries(l, m)
 	maps.Copy(m, grants(l))
 	maps.Copy(m, people(l))
+	m["Source"] = []string{w.Source(l, "command"), w.Source(l, "document:a.pdf"), w.Source(l, "item:poll")}
 	maps.Copy(m, skill(l))
 	maps.Copy(m, private(l))
 	edits(l, m)

@@ -80,6 +80,25 @@ const (
 	VerbDelete            Code = "verb_delete"
 	VerbMove              Code = "verb_move"
 	VerbCopy              Code = "verb_copy"
+	FromCommand           Code = "from_command"
+	FromBackground        Code = "from_a_command_in_the_background"
+	FromFile              Code = "from_file"
+	FromFiles             Code = "from_files"
+	FromNames             Code = "from_names_of_files"
+	FromSearch            Code = "from_web_search"
+	FromMemory            Code = "from_memory"
+	FromForwarded         Code = "from_a_forwarded_message"
+	FromQuoted            Code = "from_a_quoted_message"
+	FromTalk              Code = "from_what_was_said_in_the_group"
+	FromAttached          Code = "from_an_attached_file"
+	FromDocument          Code = "from_document"
+	FromSpeech            Code = "from_a_recording"
+	FromRecording         Code = "from_recording"
+	FromItem              Code = "from_item"
+	FromHook              Code = "from_hook"
+	FromAgent             Code = "from_sub_agent"
+	FromSummary           Code = "from_the_summary_of_the_conversation"
+	FromSeveral           Code = "from_several_sources"
 	WordUnknown           Code = "word_unknown"
 	WordsUnknown          Code = "words_unknown"
 	GoesBack              Code = "goes_back"
@@ -409,6 +428,25 @@ func english() map[Code]string {
 		VerbDelete:            "deleting",
 		VerbMove:              "moving",
 		VerbCopy:              "copying",
+		FromCommand:           "the output of a command",
+		FromBackground:        "a command in the background",
+		FromFile:              "the file %s",
+		FromFiles:             "files",
+		FromNames:             "names of files",
+		FromSearch:            "web search",
+		FromMemory:            "what was remembered",
+		FromForwarded:         "a forwarded message",
+		FromQuoted:            "a quoted message",
+		FromTalk:              "what was said in the group",
+		FromAttached:          "an attached file",
+		FromDocument:          "the document %s",
+		FromSpeech:            "a recording",
+		FromRecording:         "a recording",
+		FromItem:              "a contact, place, poll or the like",
+		FromHook:              "a call of the hook %s",
+		FromAgent:             "the sub-agent %s",
+		FromSummary:           "the summary of the conversation",
+		FromSeveral:           "several sources",
 		WordUnknown:           "a word is not known before it runs",
 		WordsUnknown:          "its words are not known before it runs",
 		GoesBack:              "it goes back to a directory",

@@ -62,6 +62,25 @@ func Verb(word string) Reason { return wordReason("verb_", word, UseTool) }
 // Trust is the trust level of an MCP server.
 func Trust(level string) Reason { return wordReason("trust_", level, Name) }
 
+// From is where a text comes from: a source.Source, or what an older version or a tool calls it. "" is no reason.
+func From(source string) Reason {
+	if source == "" {
+		return Reason{}
+	}
+	kind, name, _ := strings.Cut(source, ":")
+	r := New(Code("from_" + strings.NewReplacer(" ", "_", "-", "_").Replace(kind)))
+	if r.Known() {
+		return r
+	}
+	if r.Args = []string{name}; name != "" && r.Known() {
+		return r
+	}
+	return New(Name, source)
+}
+
+// aboutSource are the codes whose first argument is a source, which [From] says. They keep it as it is stored.
+var aboutSource = []Code{WayNetwork, WayServer, WayAddress, ContentFlagged, MemoryForeign}
+
 // wordReason returns what a word means that is a part of a code, or the word as the argument of another code.
 func wordReason(prefix, word string, other Code) Reason {
 	if code := Code(prefix + word); sentences()[code] != "" {
@@ -124,6 +143,9 @@ func (r Reason) In(language map[Code]string) string {
 	}
 	if whole := language[r.Code+"_this"]; whole != "" && len(r.Args) > 0 && r.Args[0] == "" {
 		r.Code, r.Args = r.Code+"_this", r.Args[1:]
+	}
+	if slices.Contains(aboutSource, r.Code) {
+		r = r.Quoting(From(r.Args[0]).In(language))
 	}
 	text := r.fill(language[r.Code], language)
 	args := make([]any, len(r.Args))

@@ -102,6 +102,23 @@ func TestSentences(t *testing.T) {
 	}
 }
 
+// TestFrom: a source is a part of sentences, whatever an older version or a tool calls it.
+func TestFrom(t *testing.T) {
+	t.Parallel()
+	for from, want := range map[string]string{
+		"": "", "command": "the output of a command", "file:a %s.txt": "the file a %s.txt", "file": "file", "file:": "file:",
+		"recording:a.ogg": "a recording", "sub-agent:x": "the sub-agent x", "https://a": "https://a", "the file x": "the file x",
+	} {
+		if got := reason.From(from).String(); got != want {
+			t.Errorf("%q: %q, want %q", from, got, want)
+		}
+	}
+	if got, want := reason.New(reason.WayServer, "hook:a", "`x`").String(),
+		"After text from a call of the hook a, this may carry something of this conversation to the server `x`."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestStored: a reason is the same after it was stored, and what is changed in a copy is not changed in it.
 func TestStored(t *testing.T) {
 	t.Parallel()

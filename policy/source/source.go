@@ -28,6 +28,7 @@ const (
 	Attached   Source = "an attached file"
 	Speech     Source = "a recording"
 	Summary    Source = "the summary of the conversation"
+	Several    Source = "several sources"
 )
 
 // Strict reports whether it takes stronger signs to flag a text of this source (Kind.Strict).
@@ -120,26 +121,4 @@ func (s Source) Kind() Kind {
 		}
 	}
 	return Kind{Name: "outside"}
-}
-
-// Words returns the source as people read it on a card.
-func (s Source) Words() string {
-	prefix, rest, _ := strings.Cut(string(s), ":")
-	switch {
-	case s == Command:
-		return "the output of a command"
-	case s == Memory:
-		return "what was remembered"
-	case prefix == "file" && rest != "":
-		return "the file " + rest
-	case prefix == "document" && rest != "":
-		return "the document " + rest
-	case prefix == "recording":
-		return string(Speech)
-	case prefix == "item" && rest != "":
-		return "a " + rest
-	case prefix == "hook" && rest != "":
-		return "a call of the hook " + rest
-	}
-	return string(s)
 }

@@ -3,10 +3,11 @@ package source_test
 import (
 	"testing"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/policy/source"
 )
 
-// TestKinds: each source has its kind and its words, also as journals have kept it in other letters.
+// TestKinds: each source has its kind and its words, also as journals have kept it in other letters or in words.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[source.Source]struct {
@@ -22,15 +23,30 @@ func TestKinds(t *testing.T) {
 		"FILE:a.txt":              {"file", "FILE:a.txt", true},
 		source.Document("a.pdf"):  {"document", "the document a.pdf", false},
 		source.Recording("a.ogg"): {"recording", "a recording", false},
-		source.Item("poll"):       {"item", "a poll", false},
+		source.Item("poll"):       {"item", "a contact, place, poll or the like", false},
 		source.Hook("alerts"):     {"call of a hook", "a call of the hook alerts", false},
 		source.MCP("github"):      {"MCP server", "mcp:github", false},
-		source.Agent("reader"):    {"sub-agent", "sub-agent:reader", false},
+		"the file a.txt":          {"outside", "the file a.txt", false},
+		"file:":                   {"file", "file:", true},
+		source.Agent("reader"):    {"sub-agent", "the sub-agent reader", false},
 		"https://a.example/x":     {"web page", "https://a.example/x", false},
 		source.Names:              {"names", "names of files", true},
 	} {
-		if k := s.Kind(); k.Name != want.kind || s.Words() != want.words || s.Strict() != want.strict {
-			t.Errorf("%q: %+v, %q", s, k, s.Words())
+		if k := s.Kind(); k.Name != want.kind || reason.From(string(s)).String() != want.words || s.Strict() != want.strict {
+			t.Errorf("%q: %+v, %q", s, k, reason.From(string(s)))
+		}
+	}
+}
+
+// TestSaid: all sources without a name of their own can be said in all languages.
+func TestSaid(t *testing.T) {
+	t.Parallel()
+	for _, s := range []source.Source{
+		source.Command, source.Background, source.Files, source.Names, source.Search, source.Memory, source.Forwarded,
+		source.Quoted, source.Talk, source.Attached, source.Speech, source.Summary, source.Several,
+	} {
+		if reason.From(string(s)).Code == reason.Name {
+			t.Errorf("%q has no words", s)
 		}
 	}
 }
