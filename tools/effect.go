@@ -59,10 +59,12 @@ type ModeEffect struct {
 
 // Omitted counts what the lists of an Effect leave out.
 type Omitted struct {
-	Created int `json:"created,omitempty"`
-	Changed int `json:"changed,omitempty"`
-	Deleted int `json:"deleted,omitempty"`
-	Modes   int `json:"modes,omitempty"`
+	Created     int `json:"created,omitempty"` // files
+	Changed     int `json:"changed,omitempty"`
+	Deleted     int `json:"deleted,omitempty"` // files
+	CreatedDirs int `json:"created_dirs,omitempty"`
+	DeletedDirs int `json:"deleted_dirs,omitempty"`
+	Modes       int `json:"modes,omitempty"`
 }
 
 // Nothing reports whether it is known that the call would change no file.

@@ -13,7 +13,8 @@ type deedBook struct {
 	Ask                             string // the deed
 	Nothing                         string
 	Creates, Writes, Deletes, Modes string // one name, or several
-	CreatesN, WritesN, DeletesN     string // number, names
+	CreatesN, WritesN, DeletesN     string // number, names of files
+	CreatesDirs, DeletesDirs        string // number, names of directories
 	Moves, Copies                   string // from, to
 	More                            count
 	Printed                         string
@@ -38,12 +39,16 @@ func (w Words) Deed(language string, e *tools.Effect) string {
 	}
 	b := &w.in(language).Card.Deeds
 	name := func(path string) string { return render.Code(w.fileName(language, path)) }
-	files := func(list []tools.FileEffect) []string {
-		var names []string
+	// sorted returns the names of the files and those of the directories.
+	sorted := func(list []tools.FileEffect) (files, dirs []string) {
 		for _, f := range list {
-			names = append(names, name(f.Path)+lines(f))
+			if strings.HasSuffix(f.Path, "/") {
+				dirs = append(dirs, name(f.Path))
+			} else {
+				files = append(files, name(f.Path)+lines(f))
+			}
 		}
-		return names
+		return files, dirs
 	}
 	var parts []string
 	add := func(one, many string, names []string, omitted int) {
@@ -51,7 +56,9 @@ func (w Words) Deed(language string, e *tools.Effect) string {
 		if len(names) > mostDeeds {
 			names = names[:mostDeeds:mostDeeds]
 		}
-		if more := n - len(names); more > 0 && len(names) > 0 {
+		if more := n - len(names); len(names) == 0 {
+			names = []string{"…"}
+		} else if more > 0 {
 			names = append(names, b.More.say(more))
 		}
 		switch {
@@ -61,16 +68,22 @@ func (w Words) Deed(language string, e *tools.Effect) string {
 			parts = append(parts, fmt.Sprintf(many, n, strings.Join(names, ", ")))
 		}
 	}
-	var deleted, modes []string
+	var deletes []tools.FileEffect
+	var modes []string
 	for _, path := range e.Deleted {
-		deleted = append(deleted, name(path))
+		deletes = append(deletes, tools.FileEffect{Path: path})
 	}
 	for _, m := range e.Modes {
 		modes = append(modes, fmt.Sprintf("%s (%04o → %04o)", name(m.Path), m.Before, m.After))
 	}
+	deleted, deletedDirs := sorted(deletes)
+	changed, _ := sorted(e.Changed)
+	created, createdDirs := sorted(e.Created)
 	add(b.Deletes, b.DeletesN, deleted, e.Omitted.Deleted)
-	add(b.Writes, b.WritesN, files(e.Changed), e.Omitted.Changed)
-	add(b.Creates, b.CreatesN, files(e.Created), e.Omitted.Created)
+	add(b.Deletes, b.DeletesDirs, deletedDirs, e.Omitted.DeletedDirs)
+	add(b.Writes, b.WritesN, changed, e.Omitted.Changed)
+	add(b.Creates, b.CreatesN, created, e.Omitted.Created)
+	add(b.Creates, b.CreatesDirs, createdDirs, e.Omitted.CreatedDirs)
 	for _, m := range e.Moved {
 		parts = append(parts, fmt.Sprintf(b.Moves, name(m.From), name(m.To)))
 	}

@@ -13,7 +13,7 @@ import (
 // zoneBook is what /timezone says.
 type zoneBook struct {
 	Now, OfBot, Set, Back string // zone, time
-	Foot                  string
+	Foot, Choose          string
 	Unknown, Near         string // what was written; names
 	NotYours, UseBot      string
 	Places                map[string]string // cities of likely zones
@@ -70,7 +70,11 @@ func (w Words) Zoned(language, zone string, now time.Time, own, chosen bool) str
 	case own:
 		form = b.Now
 	}
-	return fmt.Sprintf(form, zoneName(zone, now), w.dateTime(language, now)) + "\n" + b.Foot
+	text := fmt.Sprintf(form, zoneName(zone, now), w.dateTime(language, now)) + "\n" + b.Foot
+	if !chosen {
+		text += " " + b.Choose
+	}
+	return text
 }
 
 // zoneName is the name of a zone at a time. "Local", as an operator may write it, is none.

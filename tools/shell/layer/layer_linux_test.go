@@ -576,6 +576,19 @@ func TestShow(t *testing.T) {
 }
 
 // BenchmarkLook measures comparing a workspace of 10 000 files.
+// TestShowOmits: files and directories that do not fit in the list are counted apart.
+func TestShowOmits(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	d, _, err := b.draft(fmt.Sprintf("mkdir a z; cd a; for i in $(seq %d); do : > $i; done", tools.MostEffects+2))
+	b.check(err)
+	got, err := layer.Show(t.Context(), d.Upper, b.ws, d.Changes)
+	if want := (tools.Omitted{Created: 2, CreatedDirs: 1}); err != nil || got.Omitted != want || len(got.Created) != tools.MostEffects {
+		t.Errorf("%d, %+v, %v", len(got.Created), got.Omitted, err)
+	}
+	b.check(d.Drop())
+}
+
 func BenchmarkLook(b *testing.B) {
 	dir := b.TempDir()
 	for i := range 10_000 {

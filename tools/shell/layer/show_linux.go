@@ -68,8 +68,11 @@ func put[T any](list *[]T, omitted *int, v T) {
 func (s *shower) change(c Change, filled bool) error {
 	isDir := func(st State) bool { return st.Kind == Directory }
 	if c.Before.Kind != Absent && (c.After.Kind == Absent || isDir(c.Before) != isDir(c.After)) {
-		if !isDir(c.Before) || !filled {
-			put(&s.Deleted, &s.Omitted.Deleted, shown(c.Path, c.Before))
+		switch {
+		case !isDir(c.Before):
+			put(&s.Deleted, &s.Omitted.Deleted, c.Path)
+		case !filled:
+			put(&s.Deleted, &s.Omitted.DeletedDirs, shown(c.Path, c.Before))
 		}
 		c.Before = State{}
 	}
@@ -79,7 +82,7 @@ func (s *shower) change(c Change, filled bool) error {
 		s.mode(c)
 	case isDir(c.After):
 		if !filled {
-			put(&s.Created, &s.Omitted.Created, tools.FileEffect{Path: shown(c.Path, c.After)})
+			put(&s.Created, &s.Omitted.CreatedDirs, tools.FileEffect{Path: shown(c.Path, c.After)})
 		}
 	case c.Before.Kind == Absent:
 		f, err := s.lines(c)
