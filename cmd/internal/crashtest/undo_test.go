@@ -29,7 +29,7 @@ then say ` + answer1,
 const (
 	receiptButton = "Receipt"
 	undoButton    = "Undo…"
-	backButton    = "Put back"
+	backButton    = "Delete" // of a file that did not exist before
 )
 
 // TestCrashUndo kills the process at every point of that story: whenever it ends, what the command has changed is put
@@ -51,7 +51,7 @@ func (r *run) stepUndo(ctx context.Context) (done bool, err error) {
 	}
 	receipts := 0 // that offer nothing any more
 	for _, m := range shown {
-		if m.FromBot && strings.Contains(m.Text, "of the model") && len(m.Keyboard) == 0 || strings.Contains(m.Text, "↩ Put back by") {
+		if m.FromBot && strings.Contains(m.Text, "of the model") && len(m.Keyboard) == 0 || strings.Contains(m.Text, "↩ ") {
 			receipts++
 		}
 	}
@@ -107,7 +107,7 @@ func (r *run) promiseUndo(ctx context.Context) error {
 	}))
 	back := 0
 	for _, m := range r.fake.Chat(ann) {
-		if strings.Contains(m.Text, "↩ Put back by Ann") {
+		if strings.Contains(m.Text, "↩ ") {
 			back++
 		}
 	}
