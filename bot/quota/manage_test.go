@@ -66,10 +66,10 @@ func TestManage(t *testing.T) {
 		{"set 0 turns/day 1", "I do not know whose", true},
 		{"list", "No limits were set", true},
 		{"unset 42 turns/day", "Nothing is set there", true},
-		{"set 42 turns/day 1", "The limit of person 42 is 1 turn a day", true},
-		{"set chat usd/month 2.50", "The limit of chat 9 is $2.50 a month", true},
-		{"set -100 Tokens/Month off", "The limit of chat -100 is no limit (tokens) a month", true},
-		{"list", "Limits that were set in the chat:\n• chat -100: no limit (tokens) a month (Ann, 4 Mar 2026, 23:59 UTC)\n• chat 9: $2.50 a month (Ann, 4 Mar 2026, 23:59 UTC)\n• person 42: 1 turn a day", true},
+		{"set 42 turns/day 1", "The limit of person 42 from now on: 1 turn a day", true},
+		{"set chat usd/month 2.50", "The limit of chat 9 from now on: $2.50 a month", true},
+		{"set -100 Tokens/Month off", "The limit of chat -100 from now on: no limit on tokens a month", true},
+		{"list", "Limits that were set in the chat:\n• chat -100: no limit on tokens a month (Ann, 4 Mar 2026, 23:59 UTC)\n• chat 9: $2.50 a month (Ann, 4 Mar 2026, 23:59 UTC)\n• person 42: 1 turn a day", true},
 	} {
 		if got := d.manage(g, private("9"), step.admin, step.args); !strings.HasPrefix(got, step.want) {
 			t.Errorf("%s: %q, want %q", step.args, got, step.want)
@@ -99,7 +99,7 @@ func TestManage(t *testing.T) {
 func TestSetMoves(t *testing.T) {
 	t.Parallel()
 	d := setup(t, quota.Options{})
-	if got := d.manage(d.manager(), group("42", ""), true, "set chat turns/day 1"); !strings.HasPrefix(got, "The limit of chat -100 is 1 turn a day") {
+	if got := d.manage(d.manager(), group("42", ""), true, "set chat turns/day 1"); !strings.HasPrefix(got, "The limit of chat -100 from now on: 1 turn a day") {
 		t.Errorf("set: %q", got)
 	}
 	d.admit(group("42", ""), "a")

@@ -81,7 +81,7 @@ type quotaList struct {
 // quotaManage is what is said of limits that admins set.
 type quotaManage struct {
 	Each                         map[Window]string
-	NoLimit                      string
+	NoLimit                      map[string]string // by unit
 	Set, Unset, NotSet           string
 	Settings, NoSetting, Setting string
 	Help, Who, Price             string
@@ -204,13 +204,9 @@ func (w Words) Level(language string, scope Scope, id, name string) string {
 // allowance says a limit and its window.
 func (w Words) allowance(language string, s Setting) string {
 	b := w.in(language)
-	amount := b.Quota.Manage.NoLimit
+	amount := b.Quota.Manage.NoLimit[s.Unit]
 	if s.Limit > 0 {
 		amount = w.amount(language, s.Limit, s.Unit)
-	} else if s.Unit != USD {
-		amount += " (" + s.Unit + ")"
-	} else {
-		amount += " (USD)"
 	}
 	return fmt.Sprintf(b.Quota.Manage.Each[s.Window], amount)
 }
