@@ -211,23 +211,23 @@ func (d *Receipts) Press(ctx context.Context, call *turn.Call) (turn.Effect, err
 	msg, w := call.Message, d.deps.Words
 	verb, t, ok := parseTarget(msg.Data)
 	if !ok {
-		return popUp(msg, w.ReceiptGone(msg.Language)), nil
+		return call.PopUp(w.ReceiptGone(msg.Language)), nil
 	}
 	trusted, err := d.mayReadAll(ctx, call)
 	switch {
 	case err != nil:
 		return turn.Effect{}, err
 	case !trusted && t.person != "" && t.person != msg.Person:
-		return popUp(msg, w.ReceiptOther(msg.Language)), nil
+		return call.PopUp(w.ReceiptOther(msg.Language)), nil
 	}
 	a, err := d.findTurn(ctx, msg.Place, t)
 	switch {
 	case err != nil:
 		return turn.Effect{}, err
 	case len(a.entries) == 0 && !a.kept:
-		return popUp(msg, w.ReceiptGone(msg.Language)), nil
+		return call.PopUp(w.ReceiptGone(msg.Language)), nil
 	case !trusted && a.asker() != msg.Caller:
-		return popUp(msg, w.ReceiptOther(msg.Language)), nil
+		return call.PopUp(w.ReceiptOther(msg.Language)), nil
 	}
 	switch verb {
 	case pressShow, pressBack:
@@ -239,7 +239,7 @@ func (d *Receipts) Press(ctx context.Context, call *turn.Call) (turn.Effect, err
 	case pressOut:
 		list := d.outputs(&a)
 		if len(list) == 0 {
-			return popUp(msg, w.ReceiptGone(msg.Language)), nil
+			return call.PopUp(w.ReceiptGone(msg.Language)), nil
 		}
 		return showMessage(call, d.outputMessage(msg, list), false), nil
 	case pressAsk:
@@ -247,7 +247,7 @@ func (d *Receipts) Press(ctx context.Context, call *turn.Call) (turn.Effect, err
 	case pressDo:
 		return d.undoTurn(ctx, call, &a)
 	default:
-		return popUp(msg, w.ReceiptGone(msg.Language)), nil
+		return call.PopUp(w.ReceiptGone(msg.Language)), nil
 	}
 }
 
@@ -258,12 +258,6 @@ func (d *Receipts) mayReadAll(ctx context.Context, call *turn.Call) (bool, error
 	}
 	rights, err := d.deps.Rights(ctx, call.Message.Place, "")
 	return err == nil && slices.Contains(rights.Approvers, call.Message.Caller), err
-}
-
-func popUp(msg *bot.Message, text string) turn.Effect {
-	return turn.Effect{Change: bot.Change{Send: []bot.Row{{
-		Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: true, Content: bot.Content{Text: text},
-	}}}}
 }
 
 // showMessage answers a press with a message: one of its own, which in a group is for the person who pressed, or in

@@ -111,7 +111,7 @@ func (d *Receipts) offerUndo(ctx context.Context, call *turn.Call) (turn.Effect,
 // askToUndo asks once more before files are put back.
 func (d *Receipts) askToUndo(call *turn.Call, a *about) turn.Effect {
 	if a.changes.Count(undo.Ready) == 0 {
-		return popUp(call.Message, d.deps.Words.UndoNothing(call.Message.Language))
+		return call.PopUp(d.deps.Words.UndoNothing(call.Message.Language))
 	}
 	return showMessage(call, d.undoQuestion(call.Message, a), true)
 }
@@ -134,21 +134,21 @@ func (d *Receipts) undoQuestion(msg *bot.Message, a *about) bot.Content {
 func (d *Receipts) undoTurn(ctx context.Context, call *turn.Call, a *about) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
 	if !a.kept {
-		return popUp(msg, w.UndoNothing(msg.Language)), nil
+		return call.PopUp(w.UndoNothing(msg.Language)), nil
 	}
 	lane, err := d.deps.Store.Lane(ctx, a.session)
 	if err != nil {
 		return turn.Effect{}, err
 	}
 	if lane.Turn != "" {
-		return popUp(msg, w.UndoBusy(msg.Language)), nil
+		return call.PopUp(w.UndoBusy(msg.Language)), nil
 	}
 	report, err := d.deps.Files.Undo(ctx, a.workspace, a.turn, undo.Undone{ID: msg.ID, By: msg.Caller, Name: msg.Signature()})
 	switch {
 	case errors.Is(err, undo.ErrBusy):
-		return popUp(msg, w.UndoBusy(msg.Language)), nil
+		return call.PopUp(w.UndoBusy(msg.Language)), nil
 	case errors.Is(err, fs.ErrNotExist): // it was too old
-		return popUp(msg, w.ReceiptGone(msg.Language)), nil
+		return call.PopUp(w.ReceiptGone(msg.Language)), nil
 	case err != nil:
 		return turn.Effect{}, err
 	}

@@ -142,7 +142,7 @@ func (d *Scheduler) Press(ctx context.Context, call *turn.Call) (turn.Effect, er
 	msg, w := call.Message, d.deps.Words
 	parts := strings.Split(msg.Data, ":")
 	if len(parts) != 4 {
-		return popUp(msg, w.ScheduleGone(msg.Language)), nil
+		return call.PopUp(w.ScheduleGone(msg.Language)), nil
 	}
 	page, err := strconv.Atoi(parts[3])
 	if err != nil {
@@ -150,7 +150,7 @@ func (d *Scheduler) Press(ctx context.Context, call *turn.Call) (turn.Effect, er
 	}
 	if parts[1] == pressList {
 		content, err := d.listPage(ctx, call, page)
-		return showContent(msg, content, ""), err
+		return call.ShowCard(call.Toast(""), content), err
 	}
 	list, err := d.visibleTasks(ctx, call)
 	if err != nil {
@@ -161,7 +161,7 @@ func (d *Scheduler) Press(ctx context.Context, call *turn.Call) (turn.Effect, er
 			return d.pressTask(ctx, call, t, parts[1], page)
 		}
 	}
-	return popUp(msg, w.ScheduleGone(msg.Language)), nil
+	return call.PopUp(w.ScheduleGone(msg.Language)), nil
 }
 
 // pressTask does what a button about a task says.
@@ -171,11 +171,11 @@ func (d *Scheduler) pressTask(
 	msg, w := call.Message, d.deps.Words
 	only := verb == pressRun || verb == pressResume
 	if !t.belongsTo(msg.Caller) && (only || !call.Admin) {
-		return popUp(msg, w.ScheduleNotYours(msg.Language, t.displayed("", false).Owner, only)), nil
+		return call.PopUp(w.ScheduleNotYours(msg.Language, t.displayed("", false).Owner, only)), nil
 	}
 	switch verb {
 	case pressShow, pressAsk:
-		return showContent(msg, d.taskCard(call, t, page, verb == pressAsk), ""), nil
+		return call.ShowCard(call.Toast(""), d.taskCard(call, t, page, verb == pressAsk)), nil
 	case pressPause:
 		if t.State == texts.TaskOn {
 			t.State = texts.TaskPaused
@@ -188,17 +188,17 @@ func (d *Scheduler) pressTask(
 		return d.storeAndShow(call, t, page, "")
 	case pressRun:
 		if t.Reminds { // it was a task when the button was shown
-			return showContent(msg, d.taskCard(call, t, page, false), ""), nil
+			return call.ShowCard(call.Toast(""), d.taskCard(call, t, page, false)), nil
 		}
 		return d.runNow(ctx, call, t, page)
 	case pressDelete:
 		content := bot.Content{Language: msg.Language, Text: w.ScheduleDeleted(msg.Language, t.Name)}
 		content.Entities = render.Inert(content.Text)
-		e := showContent(msg, content, "")
+		e := call.ShowCard(call.Toast(""), content)
 		e.Change.Facts = []bot.Fact{t.deletingFact(), d.revisionFact()}
 		return d.forgetOnceStored(e), nil
 	default:
-		return popUp(msg, w.ScheduleGone(msg.Language)), nil
+		return call.PopUp(w.ScheduleGone(msg.Language)), nil
 	}
 }
 
@@ -229,7 +229,7 @@ func (d *Scheduler) runNow(ctx context.Context, call *turn.Call, t *task, page i
 			return turn.Effect{}, err
 		}
 		if waits {
-			return popUp(call.Message, d.deps.Words.ScheduleBusy(call.Message.Language)), nil
+			return call.PopUp(d.deps.Words.ScheduleBusy(call.Message.Language)), nil
 		}
 	}
 	admitted, err := d.isAdmitted(ctx, t, d.deps.Now())
@@ -265,7 +265,7 @@ func (d *Scheduler) storeAndShow(call *turn.Call, t *task, page int, toast strin
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	e := showContent(call.Message, d.taskCard(call, t, page, false), toast)
+	e := call.ShowCard(call.Toast(toast), d.taskCard(call, t, page, false))
 	if fact.Value != t.raw {
 		e.Change.Facts = []bot.Fact{fact, d.revisionFact()}
 	}
@@ -279,26 +279,6 @@ func (d *Scheduler) forgetOnceStored(e turn.Effect) turn.Effect {
 		return turn.Effect{}, nil
 	}
 	return e
-}
-
-// showContent answers a press and shows a content in the message with the button.
-func showContent(msg *bot.Message, content bot.Content, toast string) turn.Effect {
-	rows := []bot.Row{{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Content: bot.Content{Text: toast}}}
-	if msg.Message != "" {
-		rows = append(rows, bot.Row{Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: content})
-	}
-	return turn.Effect{Change: bot.Change{Send: rows}}
-}
-
-func popUp(msg *bot.Message, text string) turn.Effect {
-	row := bot.Row{
-		Place:   msg.Place,
-		Purpose: bot.Toast,
-		Query:   msg.Query,
-		Alert:   true,
-		Content: bot.Content{Text: text},
-	}
-	return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}
 }
 
 var _ turn.Presser = (*Scheduler)(nil)
