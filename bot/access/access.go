@@ -83,6 +83,7 @@ type Guard struct {
 	words texts.Words
 	now   func() time.Time
 	began time.Time
+	named string                           // @name of the bot
 	known atomic.Pointer[map[string]Entry] // people who were admitted in the chat, as Follow has read them
 
 	seenLock sync.Mutex                            // held by whoever replaces seen
@@ -94,6 +95,9 @@ type Guard struct {
 func New(opts Options, store Store, words texts.Words, now func() time.Time) *Guard {
 	return &Guard{opts: opts, store: store, words: words, now: now, began: now()}
 }
+
+// SetName says by which username, without @, people in groups mention the bot. It is called before the first message.
+func (g *Guard) SetName(username string) { g.named = "@" + username }
 
 // Admit decides whether the sender of a message may talk here.
 func (g *Guard) Admit(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
@@ -192,9 +196,18 @@ func (g *Guard) refuseUnnamed(ctx context.Context, msg *bot.Message) (turn.Verdi
 	}
 	used, err := g.invitedBy(ctx, msg, code)
 	if err == nil && used == usedForGroup {
-		v.Once, v.Reply = "invited/"+msg.Place.ChatKey(), g.words.InvitedGroup(msg.Language)
+		v.Once, v.Reply = "invited/"+msg.Place.ChatKey(), g.greetGroup(msg.Language, msg.Place)
 	}
 	return v, err
+}
+
+// greetGroup greets a group that was admitted, and says how to speak to the bot there.
+func (g *Guard) greetGroup(language string, group bot.Place) string {
+	mention := g.named
+	if g.Rules(group).AnyMessage {
+		mention = ""
+	}
+	return g.words.InvitedGroup(language, mention)
 }
 
 // toolsOf says which tools a role has; nil = all.

@@ -533,7 +533,7 @@ func (d *Admissions) admitGroup(ctx context.Context, msg *bot.Message, id string
 		to := groupPlace(msg.Place, id)
 		out.effect.Change.Send = []bot.Row{{
 			Session: to.SessionKey(""), Place: to, Purpose: bot.Reply,
-			Content: bot.Content{Text: w.InvitedGroup(s.Language), Language: s.Language},
+			Content: bot.Content{Text: g.greetGroup(s.Language, to), Language: s.Language},
 		}}
 	}
 	return out, g.endCards(ctx, msg, e, s, &out.effect.Change)

@@ -230,7 +230,9 @@ func (g *Guard) refuseGroup(ctx context.Context, msg *bot.Message) (turn.Verdict
 	}
 	switch asked {
 	case nobodyToAsk:
-		v.Reply = g.words.Unlisted(msg.Language, msg.Place.Chat)
+		if v.Reply, err = g.answerUnclaimed(ctx, msg); err != nil {
+			return v, err
+		}
 	case notAsked:
 		v.Reply = g.words.GroupRefused(msg.Language)
 	case adminsAsked:
@@ -255,6 +257,15 @@ func (g *Guard) refuseGroup(ctx context.Context, msg *bot.Message) (turn.Verdict
 	// refused once the group is admitted: nobody may read then that it is not
 	v.Change.Facts = append(v.Change.Facts, absentEntry(msg.Place, Entry{ID: msg.Place.Chat, Group: true}))
 	return v, nil
+}
+
+// answerUnclaimed tells a group that there is no admin to ask. Its id is of use only where nobody can become one by a code.
+func (g *Guard) answerUnclaimed(ctx context.Context, msg *bot.Message) (string, error) {
+	codes, err := g.validCodes(ctx, msg.Place)
+	if err != nil || len(codes) == 0 {
+		return g.words.Unlisted(msg.Language, msg.Place.Chat), err
+	}
+	return g.words.Unclaimed(msg.Language), nil
 }
 
 // keepForGroup adds to a Change what somebody wants in a group that is not admitted yet: once it is, they are answered, or

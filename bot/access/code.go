@@ -272,7 +272,7 @@ func (g *Guard) Welcome(ctx context.Context, call *turn.Call) (e turn.Effect, ok
 	case err != nil:
 		return e, false, err
 	case used == usedForGroup:
-		return welcome(g.words.InvitedGroup(msg.Language))
+		return welcome(g.greetGroup(msg.Language, msg.Place))
 	case used != "":
 		return welcome(g.words.InvitedPerson(msg.Language))
 	case msg.Place.Group:

@@ -170,7 +170,7 @@ func TestFirstAdmin(t *testing.T) {
 	want(t, "the last try", h.says("9", "/start WRONG", "").Reply, "Too many wrong codes.")
 	want(t, "the bare word", h.says("9", "/start", "").Reply, "Too many wrong codes.")
 	want(t, "no try left", h.says("9", "/start "+code, "").Reply, "Too many wrong codes.")
-	want(t, "in a group", h.says("9", "/start "+code, "-5").Reply, "I am not set up for this group. Its id is -5;")
+	want(t, "in a group", h.says("9", "/start "+code, "-5").Reply, "I have no admin yet: the code")
 	v := h.says("42", "/start "+strings.ToLower(code), "")
 	if !v.OK || !v.Admin || v.Allowed != nil {
 		t.Fatalf("the right code: %+v", v)
@@ -836,7 +836,7 @@ func TestGroupAsksMeanwhile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want(t, "before", before.Reply, "I am not set up for this group. Its id is -100")
+	want(t, "before", before.Reply, "I have no admin yet: the code")
 	if v, err := h.guard.Admit(t.Context(), h.message("7", "/start "+code, "")); err != nil || !v.Admin {
 		t.Fatalf("%+v, %v", v, err)
 	}

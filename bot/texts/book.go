@@ -95,6 +95,7 @@ type noticeBook struct {
 	NoRest                             string
 	NotKept                            string // tool, file
 	Stranger, GroupUnlisted            string // id
+	GroupUnclaimed                     string
 	Owner                              ownerNotices
 }
 

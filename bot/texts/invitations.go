@@ -33,7 +33,9 @@ type invitationsBook struct {
 	Left                       count
 	Gone, GoneAsk              string
 	Unneeded                   string
-	ForGroup, InvitedGroup     string
+	ForGroup                   string
+	InvitedGroup               string // @name of the bot
+	InvitedGroupAll            string
 }
 
 // terms says what an invitation gives, in a line.
@@ -146,7 +148,12 @@ func (w Words) InvitationForGroup(language string) string {
 	return w.in(language).People.Invitations.ForGroup
 }
 
-// InvitedGroup greets a group that was admitted by an invitation.
-func (w Words) InvitedGroup(language string) string {
-	return w.in(language).People.Invitations.InvitedGroup
+// InvitedGroup greets a group that was admitted, and says how to speak to the bot there: by its @name, or by any message
+// where mention is "".
+func (w Words) InvitedGroup(language, mention string) string {
+	b := w.in(language).People.Invitations
+	if mention == "" {
+		return b.InvitedGroupAll
+	}
+	return fmt.Sprintf(b.InvitedGroup, mention)
 }

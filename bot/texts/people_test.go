@@ -23,7 +23,7 @@ func people(l string) map[string][]string {
 		"Invitations": {w.Invitations(l, nil, "X"), w.Invitations(l, []texts.Invitation{invitation, forGroup}, "")}, "StrangerDeclined": {w.StrangerDeclined(l, "", time.Unix(0, 0)), w.StrangerDeclined(l, "Ann", time.Unix(0, 0))}, "StrangerNotAsking": {w.StrangerNotAsking(l)}, "NameUnknown": {w.NameUnknown(l, "Ann", nil), w.NameUnknown(l, "Ann", []string{"1", "2"})}, "RevokeLinkButton": {w.RevokeLinkButton(l)},
 		"InviteHelp": {w.InviteHelp(l, 100, 30)}, "InviteFull": {w.InviteFull(l, 50)}, "InvitationRevoked": {w.InvitationRevoked(l)}, "InvitationOver": {w.InvitationOver(l)},
 		"InvitationUsed": {w.InvitationUsed(l, "Ann", "", 1), w.InvitationUsed(l, "Ann", "Team", 0)}, "InvitationGone": {w.InvitationGone(l)}, "InvitationGoneAsk": {w.InvitationGoneAsk(l)},
-		"InvitationUnneeded": {w.InvitationUnneeded(l)}, "InvitationForGroup": {w.InvitationForGroup(l)}, "InvitedGroup": {w.InvitedGroup(l)},
+		"InvitationUnneeded": {w.InvitationUnneeded(l)}, "InvitationForGroup": {w.InvitationForGroup(l)}, "InvitedGroup": {w.InvitedGroup(l, "@zephbot"), w.InvitedGroup(l, "")},
 		"NamePinned": {w.NamePinned(l, "ann", "Ann", "4711")},
 		"CodeWrong":  {w.CodeWrong(l, 1), w.CodeWrong(l, 4)}, "CodeTooOften": {w.CodeTooOften(l)}, "StartAdmin": {w.StartAdmin(l)}, "ProfileDescription": {w.ProfileDescription(l)}, "ProfileShort": {w.ProfileShort(l)}, "InvitationUsedUp": {w.InvitationUsedUp(l)}, "ByNameHere": {w.ByNameHere(l)},
 		"People": {

@@ -368,3 +368,6 @@ func (w Words) StrangerAsked(language string, admins []string) string {
 func (w Words) Unlisted(language, id string) string {
 	return fmt.Sprintf(w.in(language).Notices.GroupUnlisted, id)
 }
+
+// Unclaimed tells a group that it is asked about once somebody has become the first admin by a code.
+func (w Words) Unclaimed(language string) string { return w.in(language).Notices.GroupUnclaimed }

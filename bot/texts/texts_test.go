@@ -70,7 +70,7 @@ func everything(l string) map[string][]string {
 		"Beginning": {w.Beginning(l, 200<<10)}, "WholeAnswer": {w.WholeAnswer(l, 200<<10)}, "NoRest": {w.NoRest(l)},
 		"NotKept":  {w.NotKept(l, "srv:draw", "map.png")},
 		"Duration": {w.Duration(l, time.Second), w.Duration(l, 5*time.Second), w.Duration(l, 3*time.Minute), w.Duration(l, 49*time.Hour)},
-		"Stranger": {w.Stranger(l, "4711")}, "StrangerRefused": {w.StrangerRefused(l)}, "StrangerAsked": {w.StrangerAsked(l, nil), w.StrangerAsked(l, []string{"Ben", "Cy"})}, "Unlisted": {w.Unlisted(l, "-100")},
+		"Stranger": {w.Stranger(l, "4711")}, "StrangerRefused": {w.StrangerRefused(l)}, "StrangerAsked": {w.StrangerAsked(l, nil), w.StrangerAsked(l, []string{"Ben", "Cy"})}, "Unlisted": {w.Unlisted(l, "-100")}, "Unclaimed": {w.Unclaimed(l)},
 		"QuotaBusy": {w.QuotaBusy(l)}, "QuotaUnread": {w.QuotaUnread(l)},
 		"QuotaUnpriced": {w.QuotaUnpriced(l, "gpt", false), w.QuotaUnpriced(l, "gpt", true)},
 		"QuotaHelp":     {w.QuotaHelp(l)}, "QuotaWho": {w.QuotaWho(l)}, "QuotaPrice": {w.QuotaPrice(l, "gpt")}, "QuotaNotSet": {w.QuotaNotSet(l)},

@@ -109,6 +109,7 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
+	guard.SetName(me.Username)
 	c.log.Info().Str("bot", "@"+me.Username).Msg("connected to Telegram")
 	if cfg.Telegram.GuestMode && !me.GuestQuery {
 		c.log.Warn().Str("key", "telegram.guest_mode").
