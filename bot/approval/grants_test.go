@@ -135,14 +135,14 @@ func TestChooseAndStore(t *testing.T) {
 
 	e, _ := r.pressIn("boss", data(a, "a"), here)
 	c := r.card(e)
-	if want := "What may always run in this chat?\n1. exactly git push\n2. everything beginning with git push *\n"; !strings.HasPrefix(c.Text, want) {
+	if want := "What may I always do in this chat without asking?\n1. exactly git push\n2. everything beginning with git push *\n"; !strings.HasPrefix(c.Text, want) {
 		t.Errorf("choices: %q", c.Text)
 	}
 	if diff := cmp.Diff([]string{"1. Exactly this", "2. Begins with git push *", "Back"}, labels(c)); diff != "" {
 		t.Error(diff)
 	}
 	e, _ = r.pressIn("boss", data(a, "a1"), here)
-	want := "Store this rule for this chat?\nbash: git push *\nIn the last 7 days I asked 4 times about what this rule covers:\n• rm c13\n• rm c12\n• rm c11\n"
+	want := "Store this rule for this chat?\nbash: git push *\nIn the last 7 days I asked 4 times about what this would allow:\n• rm c13\n• rm c12\n• rm c11\n"
 	if c = r.card(e); !strings.HasPrefix(c.Text, want) {
 		t.Errorf("the rule: %q", c.Text)
 	}
@@ -333,7 +333,7 @@ func TestRulesList(t *testing.T) {
 	r.put("telegram/7/bot/-6", approval.Grant{Grant: prefix, Root: "/work", By: "telegram:1", Name: "Ben", At: r.now})
 	r.dead = true
 	got := r.list(here)
-	if !strings.HasPrefix(got.Text, "What may run without asking:\n\n1. bash: make t4\nthis chat · by Ann, 1 Nov 2026, 14:06 UTC\nnot used yet\n\n2. bash: make t3") || strings.Contains(got.Text, "git push") {
+	if !strings.HasPrefix(got.Text, "What I may do without asking:\n\n1. bash: make t4\nthis chat · by Ann, 1 Nov 2026, 14:06 UTC\nnot used yet\n\n2. bash: make t3") || strings.Contains(got.Text, "git push") {
 		t.Errorf("first page: %q", got.Text)
 	}
 	if diff := cmp.Diff([]string{"Revoke 1", "Revoke 2", "Revoke 3", "Revoke 4", "Revoke 5", "Older ›"}, labels(got)); diff != "" {

@@ -3,6 +3,7 @@ package texts
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ type grantBook struct {
 	ChooseHead, ChooseFoot                        string
 	Offers                                        map[policy.OfferKind]string // line of the list; with the rule
 	Labels                                        map[policy.OfferKind]string // of the button; with what is short of it
+	AllFiles, AllFilesButton                      string                      // for those below the working directory
 	Where, While                                  string                      // directory; files
 	Past                                          count
 	PastNone                                      string
@@ -72,20 +74,44 @@ func (w Words) ChooseFoot(language string) string { return w.in(language).Grants
 
 // OfferLabel is the label of a choice. root is the directory from which paths are shown.
 func (w Words) OfferLabel(language string, o policy.Offer, root string) string {
-	label := w.in(language).Grants.Labels[o.Kind]
-	if !strings.Contains(label, "%s") {
+	b, g := w.in(language).Grants, &o.Grants[0]
+	label, what := b.Labels[o.Kind], ruleText(g, root)
+	switch {
+	case !strings.Contains(label, "%s"):
 		return label
+	case o.Kind == policy.OfferDirectory && g.Dir == root:
+		return b.AllFilesButton
+	case o.Kind == policy.OfferDirectory:
+		what = fromRoot(g.Dir, root)
 	}
-	return render.Cut(fmt.Sprintf(label, w.shown(language, ruleText(&o.Grants[0], root))), labelLength)
+	return render.Cut(fmt.Sprintf(label, w.shown(language, what)), labelLength)
 }
 
 // Offer says one choice in a line.
 func (w Words) Offer(language string, o policy.Offer, root string) string {
+	show := func(text string) string { return w.shown(language, text) }
 	rules := make([]string, len(o.Grants))
 	for i := range o.Grants {
-		rules[i] = w.shown(language, ruleText(&o.Grants[i], root))
+		if g := &o.Grants[i]; o.Kind == policy.OfferDirectory {
+			rules[i] = w.filesBelow(language, g, root, show)
+		} else {
+			rules[i] = show(ruleText(g, root))
+		}
 	}
-	return fmt.Sprintf(w.in(language).Grants.Offers[o.Kind], strings.Join(rules, ", "))
+	all := strings.Join(slices.Compact(rules), ", ")
+	if o.Kind == policy.OfferDirectory {
+		return all
+	}
+	return fmt.Sprintf(w.in(language).Grants.Offers[o.Kind], all)
+}
+
+// filesBelow says which files a standing approval covers that is for a directory.
+func (w Words) filesBelow(language string, g *policy.Grant, root string, show func(string) string) string {
+	b := w.in(language).Grants
+	if g.Dir == root {
+		return b.AllFiles
+	}
+	return fmt.Sprintf(b.Offers[policy.OfferDirectory], show(fromRoot(g.Dir, root)))
 }
 
 // Rule is a standing approval, as show makes it visible, and lines about what limits it.
@@ -100,6 +126,8 @@ func (w Words) Rule(
 		rule = show(server) + ": " + b.ServerRule
 	case g.Kind == policy.GrantHost:
 		rule = show(g.Input) + ": " + b.HostRule
+	case g.Kind == policy.GrantPath && g.Ext == "":
+		rule = show(g.Tool) + ": " + w.filesBelow(language, g, root, show)
 	default:
 		rule = show(g.Tool + ": " + ruleText(g, root))
 	}

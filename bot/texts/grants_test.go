@@ -26,6 +26,8 @@ func grants(l string) map[string][]string {
 		lines = append(lines, w.Offer(l, policy.Offer{Kind: kind, Grants: []policy.Grant{src, push}}, "/work"))
 		labels = append(labels, w.OfferLabel(l, policy.Offer{Kind: kind, Grants: []policy.Grant{src}}, "/work"))
 	}
+	all := policy.Offer{Kind: policy.OfferDirectory, Grants: []policy.Grant{{Tool: "write", Kind: policy.GrantPath, Dir: "/work"}, src}}
+	lines, labels = append(lines, w.Offer(l, all, "/work")), append(labels, w.OfferLabel(l, all, "/work"))
 	_, limits := w.Rule(l, &push, "/work", visible.Name)
 	every, _ := w.Rule(l, &whole, "/work", visible.Name)
 	toHost, _ := w.Rule(l, &host, "/work", visible.Name)
@@ -65,7 +67,11 @@ func TestGrantSentences(t *testing.T) {
 	if !strings.Contains(card, "⚠ deploy.sh has changed since you allowed it.") {
 		t.Errorf("card: %q", card)
 	}
-	text := strings.Join(grants("en")["Rules"], "\n---\n")
+	said := grants("en")
+	if line, label := said["Offer"][4], said["OfferLabel"][4]; line != "all files (also in subfolders), all files below src" || label != "All files" {
+		t.Errorf("files: %q, %q", line, label)
+	}
+	text := strings.Join(said["Rules"], "\n---\n")
 	for _, want := range []string{
 		"6. bash: git push *\nOnly in sub.\nOnly as long as this does not change: x.sh.\nthis chat · by Ann, 4 Mar 2026, 14:22 UTC\nused 3 times · the last time on 4 Mar 2026, 14:22 UTC\n• git push x", "7. write: src/*.go\nchat -5 · by Ann",
 		"8. srv:read: every call, in one conversation", "⚠ no longer valid: the server was removed or has changed", "⚠ no longer valid: stored by an older version",
