@@ -179,7 +179,7 @@ func (s *session) callTitle(call *tools.Call) string {
 	switch {
 	case line == "":
 		line = call.Tool
-	case !call.Def.Runs() && len(call.Subject.Paths) == 0:
+	case !call.Def.Runs():
 		line = call.Tool + " " + line
 	}
 	return shortLine(s.redactText(visible.Controls(line)))

@@ -135,7 +135,11 @@ func (s *session) askChoice(ctx context.Context, c card, text string) string {
 // questionUpdate returns the call that is asked about: what the card says, the whole command if the card has only its
 // beginning, and what an edit changes.
 func (s *session) questionUpdate(q *tools.Question, card string) sdk.ToolCallUpdate {
-	status, title := sdk.ToolCallStatusPending, shortLine(visible.Controls(firstLine(q.Show, q.Tool)))
+	status, title := sdk.ToolCallStatusPending, firstLine(q.Show, q.Tool)
+	if !q.Command && title != q.Tool {
+		title = q.Tool + " " + title
+	}
+	title = shortLine(visible.Controls(title))
 	u := sdk.ToolCallUpdate{
 		ToolCallId: s.callID(q.Call), Title: &title, Status: &status, RawInput: s.callInput(json.RawMessage(q.Args)),
 		Content: []sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(card))},

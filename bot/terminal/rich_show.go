@@ -12,7 +12,6 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/terminal/paint"
 	"github.com/zephbot/zephbot/bot/turn"
-	"github.com/zephbot/zephbot/policy/act"
 )
 
 // maxDiffShown is how many lines of a change are shown once it was made.
@@ -223,7 +222,7 @@ func (r *Rich) showFinished(e agent.Event) {
 		sign, look = "✗", paint.Red
 	}
 	what, _, _ := strings.Cut(strings.TrimSpace(t.show), "\n")
-	if (t.does == "" || t.does == act.Run) && !strings.HasPrefix(what, t.tool) {
+	if !strings.HasPrefix(what, t.tool) {
 		what = strings.TrimSpace(t.tool + " " + what)
 	}
 	r.printLines(p.Paint(look, sign) + " " + p.Cut(paint.Plain, what, width-2))

@@ -173,6 +173,16 @@ const (
 	NewFile             Code = "new_file"
 	ReplacesByte        Code = "replaces_byte"
 	ReplacesBytes       Code = "replaces_bytes"
+	FileSize            Code = "file_size"
+	IsLink              Code = "is_link"
+	IsSpecial           Code = "is_special"
+	IsDirectory         Code = "is_directory"
+	EmptyDirectory      Code = "empty_directory"
+	HoldsFiles          Code = "holds_files"
+	HoldsDirectories    Code = "holds_directories"
+	HoldsOthers         Code = "holds_others"
+	EntriesAtLeast      Code = "entries_at_least"
+	EveryOccurrence     Code = "every_occurrence"
 	WithCaption         Code = "with_caption"
 	AsksHost            Code = "asks_host"
 	OfConversation      Code = "of_conversation"
@@ -522,6 +532,16 @@ func english() map[Code]string {
 		NewFile:             "new file",
 		ReplacesByte:        "replaces a file of 1 byte",
 		ReplacesBytes:       "replaces a file of %s bytes",
+		FileSize:            "size: %s B",
+		IsLink:              "link",
+		IsSpecial:           "special file",
+		IsDirectory:         "directory",
+		EmptyDirectory:      "empty directory",
+		HoldsFiles:          "files: %s",
+		HoldsDirectories:    "directories: %s",
+		HoldsOthers:         "links and special files: %s",
+		EntriesAtLeast:      "entries: at least %s, not everything could be counted",
+		EveryOccurrence:     "every occurrence",
 		WithCaption:         "with the caption %s",
 		AsksHost:            "asks %s",
 		OfConversation:      "an output of this conversation",

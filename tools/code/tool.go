@@ -97,7 +97,7 @@ func (x *Index) describeCall(ctx context.Context, call *tools.Call, in searchArg
 	if strings.TrimSpace(what) == "" {
 		what = in.Query
 	}
-	return tools.Subject{Inputs: roots, Paths: roots, Show: "search the code for " + oneLine(what)}, nil
+	return tools.Subject{Inputs: roots, Paths: roots, Show: oneLine(what)}, nil
 }
 
 func argumentError(suggestion, format string, args ...any) *tools.Error {

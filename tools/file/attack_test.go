@@ -376,7 +376,7 @@ func TestLinkItself(t *testing.T) {
 	b.link("d", "l")
 	b.link(b.outside, "out")
 	b.link("../one/d/a", "m")
-	if s := b.describe("delete_path", args{"path": "l"}); s.Paths[0] != b.path("l") || s.Show != "delete l (a link)" {
+	if s := b.describe("delete_path", args{"path": "l"}); s.Paths[0] != b.path("l") || s.Show != "l" || s.Note.String() != "in the workspace · link" {
 		t.Errorf("got %+v", s)
 	}
 	b.run("delete_path", args{"path": "l"})

@@ -14,9 +14,9 @@ type onPath[In any] struct {
 	def    tools.Definition
 	path   func(In) string
 	follow bool // if the last component is a link, use its target
-	// show returns what a person reads. It may inspect the place but changes nothing.
+	// show returns what a person reads, in no language; nil = the path. It may inspect the place but changes nothing.
 	show func(s *scope, p place, in In) string
-	note func(s *scope, p place, in In) reason.Reason // in addition to the location; may be nil
+	note func(s *scope, p place, in In) []reason.Reason // in addition to the location; may be nil
 	// check refuses what is wrong with the arguments alone. It runs before a person is asked and again before
 	// execution; may be nil.
 	check func(s *scope, p place, in In) error
@@ -52,9 +52,13 @@ func (o onPath[In]) newTool(t *toolset) (tools.Tool, error) {
 			paths := []string{p.abs}
 			note := s.locationNote(p)
 			if o.note != nil {
-				note = note.And(o.note(s, p, in))
+				note = note.And(o.note(s, p, in)...)
 			}
-			return tools.Subject{Inputs: paths, Paths: paths, Show: o.show(s, p, in), Note: note}, nil
+			show := showName(s.displayPath(p.abs))
+			if o.show != nil {
+				show = o.show(s, p, in)
+			}
+			return tools.Subject{Inputs: paths, Paths: paths, Show: show, Note: note}, nil
 		},
 		Check: func(ctx context.Context, call *tools.Call, in In) error {
 			if o.may == nil {
@@ -132,11 +136,6 @@ func aboutPlaces[In, Out any](
 		}
 		return tell(s, p)
 	}
-}
-
-// showVerb returns a show function with only the verb and the path.
-func showVerb[In any](verb string) func(*scope, place, In) string {
-	return func(s *scope, p place, _ In) string { return verb + " " + showName(s.displayPath(p.abs)) }
 }
 
 // placeOf resolves the path in the arguments and checks them.

@@ -33,12 +33,14 @@ func (t *toolset) editTool() (tools.Tool, error) {
 		},
 		path: func(in editArgs) string { return in.Path }, follow: true,
 		show: func(s *scope, p place, in editArgs) string {
-			all := ""
-			if in.ReplaceAll {
-				all = " (every occurrence)"
-			}
-			return "edit " + showName(s.displayPath(p.abs)) + all + "\n" + prefixLines("- ", in.OldString) +
+			return showName(s.displayPath(p.abs)) + "\n" + prefixLines("- ", in.OldString) +
 				prefixLines("+ ", in.NewString)
+		},
+		note: func(_ *scope, _ place, in editArgs) []reason.Reason {
+			if in.ReplaceAll {
+				return []reason.Reason{reason.New(reason.EveryOccurrence)}
+			}
+			return nil
 		},
 		check: func(s *scope, p place, in editArgs) error {
 			if strings.Count(in.NewString, redact.Mask) > strings.Count(in.OldString, redact.Mask) ||

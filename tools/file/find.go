@@ -54,7 +54,7 @@ func (t *toolset) findPath() (tools.Tool, error) {
 			paths := []string{p.abs}
 			return tools.Subject{
 				Inputs: paths, Paths: paths,
-				Show: "find " + showName(pattern) + " in " + showName(s.displayPath(p.abs)), Note: s.locationNote(p),
+				Show: showName(pattern) + " · " + showName(s.displayPath(p.abs)), Note: s.locationNote(p),
 			}, nil
 		},
 		Check: func(ctx context.Context, call *tools.Call, in findArgs) error {

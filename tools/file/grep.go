@@ -48,7 +48,7 @@ func (t *toolset) grepTool() (tools.Tool, error) {
 		},
 		follow: true,
 		show: func(s *scope, p place, in grepArgs) string {
-			return "search for " + quoteName(in.Pattern) + " in " + showName(s.displayPath(p.abs))
+			return quoteName(in.Pattern) + " · " + showName(s.displayPath(p.abs))
 		},
 		may: mayGrep,
 		run: grepFiles,

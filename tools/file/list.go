@@ -19,7 +19,6 @@ func (t *toolset) listDirectory() (tools.Tool, error) {
 				"sorted by name.",
 		},
 		path: func(in listArgs) string { return in.Path }, follow: true,
-		show: showVerb[listArgs]("list"),
 		may: func(s *scope, p place, _ listArgs) error {
 			if p.isRoot() { // it is made when it is used first
 				return nil

@@ -28,7 +28,7 @@ func (t *toolset) pairTool(
 		Definition: def,
 		Describe: func(ctx context.Context, call *tools.Call, in pairArgs) (subject tools.Subject, err error) {
 			err = t.withBoth(ctx, call, in, false, func(s *scope, from, to place) error {
-				subject = s.describePair(verb, from, to)
+				subject = s.describePair(from, to)
 				return nil
 			})
 			return subject, err
@@ -106,16 +106,13 @@ func (t *toolset) withBoth(ctx context.Context, call *tools.Call, in pairArgs, c
 }
 
 // describePair returns what the policy and a person check.
-func (s *scope) describePair(verb string, from, to place) tools.Subject {
+func (s *scope) describePair(from, to place) tools.Subject {
 	paths := []string{from.abs, to.abs}
-	note := s.locationNote(to)
+	note := s.locationNote(to).And(s.contentNotes(from)...)
 	if to.isRegular() {
 		note = note.And(overwriteReason(to))
 	}
-	what := fmt.Sprintf(
-		"%s %s → %s (%s)",
-		verb, showName(s.displayPath(from.abs)), showName(s.displayPath(to.abs)), s.describeContents(from),
-	)
+	what := showName(s.displayPath(from.abs)) + " → " + showName(s.displayPath(to.abs))
 	return tools.Subject{Inputs: paths, Paths: paths, Show: what, Note: note}
 }
 

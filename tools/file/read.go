@@ -37,9 +37,8 @@ func (t *toolset) readTool() (tools.Tool, error) {
 			atLeast(s, "limit", 1)
 		},
 		path: func(in readArgs) string { return in.Path }, follow: true,
-		show: showVerb[readArgs]("read"),
-		may:  func(s *scope, p place, _ readArgs) error { return s.checkReadable(p) },
-		run:  readFile,
+		may: func(s *scope, p place, _ readArgs) error { return s.checkReadable(p) },
+		run: readFile,
 	}.newTool(t)
 }
 

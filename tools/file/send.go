@@ -139,7 +139,7 @@ func (s *scope) describeSent(list []place, in sendArgs) tools.Subject {
 	if in.Caption != "" {
 		note = note.And(reason.New(reason.WithCaption, quoteName(in.Caption)))
 	}
-	return tools.Subject{Inputs: paths, Paths: paths, Show: "send " + strings.Join(shown, ", "), Note: note}
+	return tools.Subject{Inputs: paths, Paths: paths, Show: strings.Join(shown, ", "), Note: note}
 }
 
 // maySend refuses what cannot be sent at present.

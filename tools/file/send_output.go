@@ -29,7 +29,7 @@ func (in *sendArgs) describeOutput() (tools.Subject, error) {
 	}
 	return tools.Subject{
 		Inputs: []string{outputPrefix + id},
-		Show:   "send " + outputPrefix + showName(id),
+		Show:   outputPrefix + showName(id),
 		Note:   reason.Notes(reason.New(reason.OfConversation)),
 	}, nil
 }

@@ -99,7 +99,7 @@ func TestSendFile(t *testing.T) {
 		}
 	}
 	s := b.describe("send_file", args{"path": "d/a.txt", "caption": "see"})
-	if s.Show != "send d/a.txt" || !strings.HasSuffix(s.Note.String(), `with the caption "see"`) {
+	if s.Show != "d/a.txt" || !strings.HasSuffix(s.Note.String(), `with the caption "see"`) {
 		t.Errorf("%+v", s)
 	}
 	out.limit, out.kept = 0, nil
@@ -129,7 +129,7 @@ func TestSendFiles(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	s := b.describe("send_file", in)
-	if diff := cmp.Diff([]string{b.path("b.txt"), b.path("a.txt"), b.path("c.txt")}, s.Paths); diff != "" || s.Show != "send b.txt, a.txt, c.txt" {
+	if diff := cmp.Diff([]string{b.path("b.txt"), b.path("a.txt"), b.path("c.txt")}, s.Paths); diff != "" || s.Show != "b.txt, a.txt, c.txt" {
 		t.Errorf("%q %s", s.Show, diff)
 	}
 	out.kept = nil
@@ -254,7 +254,7 @@ func TestSendOutput(t *testing.T) {
 		t.Errorf("%q (-want +got):\n%s", res.Text, diff)
 	}
 	s := b.describe("send_file", args{"output": "a1"})
-	if s.Show != "send overflow:a1" || len(s.Paths) > 0 || !slices.Equal(s.Inputs, []string{"overflow:a1"}) {
+	if s.Show != "overflow:a1" || len(s.Paths) > 0 || !slices.Equal(s.Inputs, []string{"overflow:a1"}) {
 		t.Errorf("%+v", s)
 	}
 	out.kept = nil

@@ -106,7 +106,7 @@ func TestWrite(t *testing.T) {
 	}
 	s := b.describe("write", args{"path": "a/b/c.txt", "content": "two"})
 	want := tools.Subject{
-		Inputs: []string{b.path("a/b/c.txt")}, Paths: []string{b.path("a/b/c.txt")}, Show: "write a/b/c.txt (3 bytes)\ntwo",
+		Inputs: []string{b.path("a/b/c.txt")}, Paths: []string{b.path("a/b/c.txt")}, Show: "a/b/c.txt\ntwo",
 		Note: reason.Notes(reason.New(reason.InWorkspace), reason.New(reason.ReplacesBytes, "4")),
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
@@ -212,8 +212,8 @@ func TestEditAnswers(t *testing.T) {
 	b.put("bin", "a\x00b")
 	b.refuse("edit", args{"path": "bin", "old_string": "a", "new_string": "b"}, tools.PermanentFailure, `"bin" is not text (binary file, 3 bytes)`)
 	s := b.describe("edit", args{"path": "f", "old_string": "foo\nbar", "new_string": "x", "replace_all": true})
-	if want := "edit f (every occurrence)\n- foo\n- bar\n+ x\n"; s.Show != want {
-		t.Errorf("got %q, want %q", s.Show, want)
+	if want := "f\n- foo\n- bar\n+ x\n"; s.Show != want || s.Note.String() != "in the workspace · every occurrence" {
+		t.Errorf("got %q, want %q: %s", s.Show, want, s.Note)
 	}
 	all := b.run("edit", args{"path": "f", "old_string": "x", "new_string": "y", "replace_all": true})
 	if want := "Replaced 2 occurrences in f\n@@ line 8 @@\n 6\n 7\n-last x x\n+last y y"; all != want {
@@ -342,8 +342,13 @@ func TestBounds(t *testing.T) {
 	}
 	b.refuse("copy_path", args{"source": "many", "destination": "c"}, tools.PermanentFailure, "20")
 	b.refuse("delete_path", args{"path": "many"}, tools.PermanentFailure, "20")
-	if s := b.describe("delete_path", args{"path": "d0"}); s.Show != "delete d0 (directory with 10 files)" {
-		t.Errorf("got %q", s.Show)
+	for i := range 30 {
+		b.put(fmt.Sprintf("deep/%d/%d", i%2, i), "")
+	}
+	for path, want := range map[string]string{"d0": "directory · files: 10", "deep": "directory · entries: at least 21, not everything could be counted"} {
+		if s := b.describe("delete_path", args{"path": path}); s.Show != path || s.Note.String() != "in the workspace · "+want {
+			t.Errorf("got %q, %q", s.Show, s.Note)
+		}
 	}
 	if b.exists("c") {
 		t.Error("half a copy")
@@ -376,14 +381,14 @@ func TestDelete(t *testing.T) {
 	b.link("f1", "d/l")
 	b.mkdir("empty")
 	b.put("f", "abc")
-	for path, want := range map[string]string{"d": "directory with 13 files, 1 directory, 1 link or special file", "empty": "empty directory", "f": "file of 3 bytes", "no": "nothing is there"} {
-		if s := b.describe("delete_path", args{"path": path}); s.Show != "delete "+path+" ("+want+")" {
-			t.Errorf("got %q", s.Show)
+	for path, want := range map[string]string{"d": " · directory · files: 13 · directories: 1 · links and special files: 1", "empty": " · empty directory", "f": " · size: 3 B", "no": ""} {
+		if s := b.describe("delete_path", args{"path": path}); s.Show != path || s.Note.String() != "in the workspace"+want {
+			t.Errorf("got %q, %q", s.Show, s.Note)
 		}
 	}
 	b.run("delete_path", args{"path": "empty", "recursive": false})
 	b.run("delete_path", args{"path": "f"})
-	if got := b.run("delete_path", args{"path": "d"}); got != "Deleted d (directory with 13 files, 1 directory, 1 link or special file)" {
+	if got := b.run("delete_path", args{"path": "d"}); got != "Deleted d (directory · files: 13 · directories: 1 · links and special files: 1)" {
 		t.Errorf("got %q", got)
 	}
 	b.refuse("delete_path", args{"path": "d"}, tools.PermanentFailure, "does not exist")
@@ -404,7 +409,8 @@ func TestMoveAndCopy(t *testing.T) {
 	s := b.describe("copy_path", args{"source": "a.txt", "destination": "old"})
 	want := tools.Subject{
 		Inputs: []string{b.path("a.txt"), b.path("old")}, Paths: []string{b.path("a.txt"), b.path("old")},
-		Show: "copy a.txt → old (file of 1 byte)", Note: reason.Notes(reason.New(reason.InWorkspace), reason.New(reason.ReplacesBytes, "11")),
+		Show: "a.txt → old",
+		Note: reason.Notes(reason.New(reason.InWorkspace), reason.New(reason.FileSize, "1"), reason.New(reason.ReplacesBytes, "11")),
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -3,10 +3,10 @@ package file
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"slices"
+	"strconv"
 
 	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
@@ -78,20 +78,6 @@ type census struct{ files, dirs, others int }
 
 func (c census) total() int { return c.files + c.dirs + c.others }
 
-func (c census) String() string {
-	text := "directory with " + countNoun(c.files, "file", "files")
-	if c.total() == 0 {
-		return "empty directory"
-	}
-	if c.dirs > 0 {
-		text += ", " + countNoun(c.dirs, "directory", "directories")
-	}
-	if c.others > 0 {
-		text += ", " + countNoun(c.others, "link or special file", "links and special files")
-	}
-	return text
-}
-
 // countTree counts the contents of the directory at p. each can refuse an entry by its canonical path.
 func (s *scope) countTree(p place, each func(abs string) error) (census, error) {
 	var c census
@@ -121,23 +107,35 @@ func (s *scope) countTree(p place, each func(abs string) error) (census, error) 
 	return c, err
 }
 
-// describeContents describes what is at p, for the person who is asked.
-func (s *scope) describeContents(p place) string {
+// contentNotes describes what is at p, for the person who is asked.
+func (s *scope) contentNotes(p place) (notes []reason.Reason) {
+	add := func(code reason.Code, n int64) {
+		if n > 0 {
+			notes = append(notes, reason.New(code, strconv.FormatInt(n, 10)))
+		}
+	}
 	switch {
 	case !p.doesExist():
-		return "nothing is there"
+		return nil
+	case p.isRegular():
+		return []reason.Reason{reason.New(reason.FileSize, strconv.FormatInt(p.info.size, 10))}
+	case p.info.mode&fs.ModeSymlink != 0:
+		return []reason.Reason{reason.New(reason.IsLink)}
 	case !p.isDir():
-		if p.isRegular() {
-			return "file of " + countNoun(p.info.size, "byte", "bytes")
-		}
-		return kindName(p.info.mode)
+		return []reason.Reason{reason.New(reason.IsSpecial)}
 	}
 	c, err := s.countTree(p, nil)
-	if err != nil {
-		return fmt.Sprintf("directory with at least %s; not everything could be counted",
-			countNoun(c.total(), "entry", "entries"))
+	if err == nil && c.total() == 0 {
+		return []reason.Reason{reason.New(reason.EmptyDirectory)}
 	}
-	return c.String()
+	notes = append(notes, reason.New(reason.IsDirectory))
+	if err != nil {
+		return append(notes, reason.New(reason.EntriesAtLeast, strconv.Itoa(c.total())))
+	}
+	add(reason.HoldsFiles, int64(c.files))
+	add(reason.HoldsDirectories, int64(c.dirs))
+	add(reason.HoldsOthers, int64(c.others))
+	return notes
 }
 
 type createArgs struct {
@@ -151,7 +149,6 @@ func (t *toolset) createDirectory() (tools.Tool, error) {
 			Description: "Makes a directory and those above it. That it is there already is fine.",
 		},
 		path: func(in createArgs) string { return in.Path }, follow: true,
-		show: showVerb[createArgs]("create directory"),
 		deed: func(s *scope, p place, _ createArgs) tools.Effect {
 			if p.doesExist() {
 				return tools.Effect{}
@@ -203,9 +200,7 @@ func (t *toolset) deletePath() (tools.Tool, error) {
 				"cannot be undone.",
 		},
 		path: func(in deleteArgs) string { return in.Path },
-		show: func(s *scope, p place, _ deleteArgs) string {
-			return "delete " + showName(s.displayPath(p.abs)) + " (" + s.describeContents(p) + ")"
-		},
+		note: func(s *scope, p place, _ deleteArgs) []reason.Reason { return s.contentNotes(p) },
 		deed: func(s *scope, p place, _ deleteArgs) tools.Effect {
 			return tools.Effect{Deleted: []string{s.shownPlace(p)}}
 		},
@@ -219,7 +214,7 @@ func removeFile(s *scope, p place, in deleteArgs) (*tools.Result, error) {
 	if err := s.mayGo(p, "deleted"); err != nil {
 		return nil, err
 	}
-	what := s.describeContents(p)
+	what := reason.Notes(s.contentNotes(p)...).String()
 	d, err := s.openParent(p)
 	if err != nil {
 		return nil, systemError(err, "delete", p.given)

@@ -30,16 +30,13 @@ func (t *toolset) writeTool() (tools.Tool, error) {
 		},
 		path: func(in writeArgs) string { return in.Path }, follow: true,
 		show: func(s *scope, p place, in writeArgs) string {
-			return fmt.Sprintf(
-				"write %s (%s)\n%s",
-				showName(s.displayPath(p.abs)), countNoun(len(in.Content), "byte", "bytes"), in.Content,
-			)
+			return showName(s.displayPath(p.abs)) + "\n" + in.Content
 		},
-		note: func(_ *scope, p place, _ writeArgs) reason.Reason {
+		note: func(_ *scope, p place, _ writeArgs) []reason.Reason {
 			if p.isRegular() {
-				return overwriteReason(p)
+				return []reason.Reason{overwriteReason(p)}
 			}
-			return reason.New(reason.NewFile)
+			return []reason.Reason{reason.New(reason.NewFile)}
 		},
 		check: func(s *scope, p place, in writeArgs) error {
 			if !strings.Contains(in.Content, redact.Mask) || strings.Count(in.Content, redact.Mask) <= s.countMasks(p) {

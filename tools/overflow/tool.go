@@ -75,7 +75,7 @@ func describe(_ context.Context, _ *tools.Call, in readArgs) (tools.Subject, err
 	}
 	return tools.Subject{
 		Inputs: []string{id},
-		Show:   "read " + Prefix + id,
+		Show:   Prefix + id,
 		Note:   reason.Notes(reason.New(reason.OfConversation)),
 	}, nil
 }

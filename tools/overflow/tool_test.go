@@ -230,7 +230,7 @@ func TestDefinition(t *testing.T) {
 	}
 	tool := readTool(t, o)
 	got, err := tool.Describe(t.Context(), toolstest.Call(overflow.ToolName, `{"id":"overflow:`+strings.ToUpper(firstID)+`"}`))
-	if err != nil || !cmp.Equal(got.Inputs, []string{firstID}) || got.Show != "read overflow:"+firstID {
+	if err != nil || !cmp.Equal(got.Inputs, []string{firstID}) || got.Show != "overflow:"+firstID {
 		t.Errorf("subject %+v, %v", got, err)
 	}
 	_, err = tool.Describe(t.Context(), toolstest.Call(overflow.ToolName, `{"id":"x"}`))
