@@ -6,6 +6,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -136,14 +138,20 @@ func CommandOf(a *bot.Approval) string {
 // writes is shown as what changes.
 func codeBlock(q *tools.Question) (text, file string) {
 	if _, diff := deedOf(q); diff != "" && q.Effect == nil {
-		return changesOf(diff), diffName
+		return changesOf(diff, q.Deed), diffName(q.Deed)
 	}
 	return shownCall(*q), fileName(*q)
 }
 
-// changesOf returns the differences of one file without what the first line of the card says: its
-// name, and that all of it is new.
-func changesOf(diff string) string {
+// newFile is what a unified diff says above the text of a new file.
+var newFile = regexp.MustCompile(`(?m)^--- /dev/null\n\+\+\+ b/(.*)\n@@ -0,0 .*\n`)
+
+// changesOf returns differences as people read them. Those of one file are without what is said above them: its name,
+// and that all of it is new; of several, a new one is its name and its text.
+func changesOf(diff string, deed *tools.Effect) string {
+	if _, one := oneFile(deed); !one {
+		return strings.TrimRight(newFile.ReplaceAllString(diff, "$1\n"), "\n")
+	}
 	if at := strings.Index(diff, "@@"); at >= 0 {
 		diff = diff[at:]
 	}
@@ -250,8 +258,27 @@ func Decides(choice string) bool {
 	return choice != showDiff && !strings.HasPrefix(choice, showRule) && choice != hideRule
 }
 
+// longestName is how long a name of a file may be, in bytes, for it to be part of the name of another one.
+const longestName = 60
+
 // diffName is the name of a file with differences.
-const diffName = "changes.diff.txt"
+func diffName(deed *tools.Effect) string {
+	if name, one := oneFile(deed); one {
+		if name = path.Base(name); len(name) <= longestName && visible.Name(name) == name {
+			return name + ".diff.txt"
+		}
+	}
+	return "changes.diff.txt"
+}
+
+// oneFile returns the file whose text a call would write, if it is one.
+func oneFile(deed *tools.Effect) (name string, one bool) {
+	files := slices.Concat(deed.Created, deed.Changed)
+	if len(files) != 1 || deed.Omitted.Created+deed.Omitted.Changed > 0 {
+		return "", false
+	}
+	return files[0].Path, true
+}
 
 // Limits of the output on a card.
 const (
@@ -339,7 +366,11 @@ func (b *Broker) showChanges(
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	_, diff := deedOf(&info.Question)
+	deed, diff := deedOf(&info.Question)
+	if diff == "" {
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{say("", false)}}}, nil
+	}
+	diff = changesOf(diff, deed)
 	row := bot.Row{
 		Session: a.Session,
 		Turn:    a.Turn,
@@ -349,14 +380,13 @@ func (b *Broker) showChanges(
 		Key:     askKey + a.ID + "/diff",
 	}
 	to := b.readerFor(a, msg)
-	show, _ := to.words.Visible(to.language).Text(strings.TrimRight(diff, "\n"))
+	show, _ := to.words.Visible(to.language).Text(diff)
+	head := to.words.Deed(to.language, deed)
 	if strings.Count(show, "\n") < cardLines && render.Length(show) <= cardLength {
-		row.Content = frameCode(diffName, show, "", "")
+		row.Content = frameCode(head, show, "", "")
 	} else {
-		row.Content = bot.Content{
-			Text: diffName,
-			File: b.keepFile(ctx, a.Session, &bot.File{Name: diffName, Data: []byte(diff)}),
-		}
+		row.Content = frameCode(head, "", "", "")
+		row.Content.File = b.keepFile(ctx, a.Session, &bot.File{Name: diffName(deed), Data: []byte(diff)})
 	}
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{say("", false), row}}}, nil
 }

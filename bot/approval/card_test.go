@@ -184,12 +184,13 @@ func TestCardOfDeed(t *testing.T) {
 	t.Parallel()
 	const diff = "--- a/notes.md\n+++ b/notes.md\n@@ -1 +1 @@\n-old\n+new\n"
 	for name, c := range map[string]struct {
-		change func(*tools.Question)
-		want   []string // in this order
-		never  []string
-		file   string
-		button bool
-		record string
+		change           func(*tools.Question)
+		want             []string // in this order
+		never            []string
+		file             string
+		button           bool
+		record           string
+		shown, shownFile string // after a press of What changes
 	}{
 		"tried": {
 			change: func(q *tools.Question) {
@@ -203,6 +204,31 @@ func TestCardOfDeed(t *testing.T) {
 				q.Effect = &tools.Effect{Changed: []tools.FileEffect{{Path: "notes.md", Added: 1, Removed: 1}}, Diff: diff}
 			},
 			want: []string{"✋ Writes notes.md (+1 −1). May I?", "rm c1"}, never: []string{"+new"}, button: true, record: "Writes notes.md (+1 −1)\nrm c1",
+			shown: "Writes notes.md (+1 −1)\n@@ -1 +1 @@\n-old\n+new",
+		},
+		"tried, a new file": {
+			change: func(q *tools.Question) {
+				q.Effect = &tools.Effect{Created: []tools.FileEffect{{Path: "a.txt", Added: 1}}, Diff: "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+new\n"}
+			},
+			want: []string{"✋ Creates a.txt (+1). May I?"}, button: true, record: "Creates a.txt (+1)\nrm c1",
+			shown: "Creates a.txt (+1)\n+new",
+		},
+		"tried, several files": {
+			change: func(q *tools.Question) {
+				q.Effect = &tools.Effect{
+					Changed: []tools.FileEffect{{Path: "notes.md", Added: 1, Removed: 1}}, Created: []tools.FileEffect{{Path: "a.txt", Added: 1}, {Path: "b.txt", Added: 1}},
+					Diff: "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+new\n--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+x\n" + diff,
+				}
+			},
+			want: []string{"✋ Writes notes.md (+1 −1) · Creates 2 files: a.txt (+1), b.txt (+1). May I?"}, button: true, record: "Writes notes.md (+1 −1) · Creates",
+			shown: "Writes notes.md (+1 −1) · Creates 2 files: a.txt (+1), b.txt (+1)\na.txt\n+new\nb.txt\n+x\n--- a/notes.md\n+++ b/notes.md\n@@ -1 +1 @@\n-old\n+new",
+		},
+		"tried, a long new file": {
+			change: func(q *tools.Question) {
+				q.Effect = &tools.Effect{Created: []tools.FileEffect{{Path: "d/a.txt", Added: 90}}, Diff: "--- /dev/null\n+++ b/d/a.txt\n@@ -0,0 +1,90 @@\n" + strings.Repeat("+x\n", 90)}
+			},
+			want: []string{"✋ Creates d/a.txt (+90). May I?"}, button: true, record: "Creates d/a.txt (+90)\nrm c1",
+			shown: "Creates d/a.txt (+90)", shownFile: "a.txt.diff.txt",
 		},
 		"a file tool": {
 			change: func(q *tools.Question) {
@@ -215,7 +241,7 @@ func TestCardOfDeed(t *testing.T) {
 			change: func(q *tools.Question) {
 				q.Deed = &tools.Effect{Created: []tools.FileEffect{{Path: "a", Added: 90}}, Diff: "--- /dev/null\n+++ b/a\n@@ -0,0 +1,90 @@\n" + strings.Repeat("+x\n", 90) + "\\ No newline at end of file\n"}
 			},
-			want: []string{"✋ Creates a (+90). May I?", "+x\n…", "The whole text is in the file above: 90 lines"}, file: "changes.diff.txt", record: "Creates a (+90)",
+			want: []string{"✋ Creates a (+90). May I?", "+x\n…", "The whole text is in the file above: 90 lines"}, file: "a.diff.txt", record: "Creates a (+90)",
 		},
 		"a move": {
 			change: func(q *tools.Question) {
@@ -267,7 +293,7 @@ func TestCardOfDeed(t *testing.T) {
 				if toast.Content.Text != "" {
 					t.Errorf("nothing was decided: %q", toast.Content.Text)
 				}
-				if shown := e.Change.Send[1]; !strings.HasSuffix(shown.Content.Text, "-old\n+new") || shown.Place != here || w.read(a.ID).State != bot.Open {
+				if shown := e.Change.Send[1]; shown.Content.Text != c.shown || (shown.Content.File != nil) != (c.shownFile != "") || shown.Content.File != nil && shown.Content.File.Name != c.shownFile || shown.Place != here || w.read(a.ID).State != bot.Open {
 					t.Errorf("what changes: %+v", shown)
 				}
 				holds(t, e.Change.Send[1].Content)

@@ -49,7 +49,7 @@ func TestQuotaSentences(t *testing.T) {
 			w.UsedUp("en", use(texts.Chat, texts.USD, texts.Month, 20, 2_500_000)),
 			"The $2.50 of this chat for this month is used up. It starts afresh on 1 Apr 2026. /quota shows the details; an admin can raise them.",
 		},
-		{w.UsedUp("de", use(texts.Bot, texts.Tokens, texts.Day, 1, 1)), "Meine 1 Token für heute ist verbraucht. Um 14:22 UTC beginnt es neu."},
+		{w.UsedUp("de", use(texts.Bot, texts.Tokens, texts.Day, 1, 1)), "Meine 1 Token für heute ist verbraucht. Es beginnt um 14:22 UTC neu."},
 		{
 			w.UsedUp("es", use(texts.Chat, texts.USD, texts.Month, 20, 2_500_000)),
 			"El límite de este chat de este mes está agotado: 2,50\u00a0$. Empieza de nuevo el 1 abr 2026. /quota muestra los detalles; un administrador puede subirlo.",
@@ -58,7 +58,7 @@ func TestQuotaSentences(t *testing.T) {
 		{w.Near("ru", use(texts.User, texts.Turns, texts.Month, 18, 25)), "Вы израсходовали в этом месяце 18 / 25 запросов; счёт начнётся заново с 1 апр. 2026."},
 		{w.Quota("ru", []texts.Usage{use(texts.User, texts.Turns, texts.Day, 1, 21)}), "Сегодня (счёт начнётся заново в 14:22 UTC)\nВы ▓░░░░░░░░░ 1 / 21 запрос"},
 		{w.Near("en", use(texts.User, texts.USD, texts.Day, 310_000, 1_000_000)), "You have used $0.31 of $1.00 today; it starts afresh at 14:22 UTC."},
-		{w.Near("de", use(texts.User, texts.Turns, texts.Month, 18, 20)), "Du hast diesen Monat 18 von 20 Anfragen verbraucht. Am 1. Apr. 2026 beginnt es neu."},
+		{w.Near("de", use(texts.User, texts.Turns, texts.Month, 18, 20)), "Du hast diesen Monat 18 von 20 Anfragen verbraucht. Es beginnt am 1. Apr. 2026 neu."},
 		{
 			w.Quota("en", []texts.Usage{
 				use(texts.User, texts.Turns, texts.Day, 18, 20), use(texts.Bot, texts.Turns, texts.Day, 3, 0), use(texts.User, texts.USD, texts.Day, 310_000, 1_000_000),
