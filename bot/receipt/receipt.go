@@ -243,7 +243,7 @@ func (d *Receipts) Press(ctx context.Context, call *turn.Call) (turn.Effect, err
 		}
 		return showMessage(call, d.outputMessage(msg, list), false), nil
 	case pressAsk:
-		return d.askToUndo(call, &a), nil
+		return d.askToUndo(ctx, call, &a)
 	case pressDo:
 		return d.undoTurn(ctx, call, &a)
 	default:

@@ -44,10 +44,15 @@ func (d *Receipts) describeChanges(a *about) texts.ReceiptChanges {
 func inWords(r *undo.Report, calls map[string]string) texts.ReceiptChanges {
 	var c texts.ReceiptChanges
 	for _, f := range r.Files {
-		switch f.What {
-		case undo.Made:
+		back := r.Undone != nil && f.State == undo.Done
+		switch {
+		case back && f.What == undo.Made:
+			c.Removed = append(c.Removed, f.Path)
+		case back:
+			c.Restored = append(c.Restored, f.Path)
+		case f.What == undo.Made:
 			c.Made = append(c.Made, f.Path)
-		case undo.Deleted:
+		case f.What == undo.Deleted:
 			c.Deleted = append(c.Deleted, f.Path)
 		default:
 			c.Edited = append(c.Edited, f.Path)
@@ -109,11 +114,25 @@ func (d *Receipts) offerUndo(ctx context.Context, call *turn.Call) (turn.Effect,
 }
 
 // askToUndo asks once more before files are put back.
-func (d *Receipts) askToUndo(call *turn.Call, a *about) turn.Effect {
-	if a.changes.Count(undo.Ready) == 0 {
-		return call.PopUp(d.deps.Words.UndoNothing(call.Message.Language))
+func (d *Receipts) askToUndo(ctx context.Context, call *turn.Call, a *about) (turn.Effect, error) {
+	switch {
+	case a.changes.Count(undo.Ready) > 0:
+		return showMessage(call, d.undoQuestion(call.Message, a), true), nil
+	case a.changes.Undone == nil:
+		return call.PopUp(d.deps.Words.UndoNothing(call.Message.Language)), nil
 	}
-	return showMessage(call, d.undoQuestion(call.Message, a), true)
+	content, err := d.receiptMessage(ctx, call.Message, a, false)
+	return d.undoneBefore(call, content), err
+}
+
+// undoneBefore says that files were put back before. The message of the button, which is older, gets this content; what
+// one person alone sees cannot be changed.
+func (d *Receipts) undoneBefore(call *turn.Call, content bot.Content) turn.Effect {
+	e := call.PopUp(d.deps.Words.UndoAgain(call.Message.Language))
+	if shown := showMessage(call, content, true).Change.Send[1]; shown.Edit != "" {
+		e.Change.Send = append(e.Change.Send, shown)
+	}
+	return e
 }
 
 // undoQuestion asks whether to put files back.
@@ -158,8 +177,12 @@ func (d *Receipts) undoTurn(ctx context.Context, call *turn.Call, a *about) (tur
 	if report.Undone == nil {
 		text = w.UndoNothing(msg.Language) + "\n" + text
 	}
-	e := showMessage(call, bot.Content{Text: text, Entities: render.Inert(text), Language: msg.Language}, true)
-	if report.Undone == nil || report.Undone.ID != msg.ID { // nothing was left to do
+	content := bot.Content{Text: text, Entities: render.Inert(text), Language: msg.Language}
+	if report.Undone != nil && report.Undone.ID != msg.ID {
+		return d.undoneBefore(call, content), nil
+	}
+	e := showMessage(call, content, true)
+	if report.Undone == nil {
 		return e, nil
 	}
 	d.deps.Changed(ctx, a.session, a.began)

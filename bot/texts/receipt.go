@@ -28,7 +28,8 @@ type Receipt struct {
 
 // ReceiptChanges is what the calls of an answer have changed.
 type ReceiptChanges struct {
-	Made, Edited, Deleted []string       // names of files
+	Made, Edited, Deleted []string       // names of files that are as the answer left them, or that cannot be put back
+	Removed, Restored     []string       // names of files that were put back: those it had made, and the others
 	Stays                 []ReceiptStays // files that cannot be put back
 	Beyond                []ReceiptStays // tools that may have changed more
 	UndoneBy              string         // who has put the files back; "" = nobody
@@ -80,10 +81,13 @@ type receiptBook struct {
 // undoBook is what is said of putting files back.
 type undoBook struct {
 	Button, Yes, Delete, No string
-	Ask, AskMade, AskBoth   string // about files that existed before, that did not, and both
+	Ask, AskMade            count  // about files that existed before, and that did not
+	AskBoth                 string // about both
 	Made, Edited, Deleted   string // files
 	Stays, Beyond           string // files, calls
+	Removed, Restored       string // files that were put back
 	Done                    string // name, time
+	Again                   string // it is done already
 	Busy, Nothing, None     string
 	More                    count
 	Why                     map[string]string
@@ -251,6 +255,8 @@ func (w Words) changes(language string, c *ReceiptChanges) []string {
 	add(b.Made, files(c.Made))
 	add(b.Edited, files(c.Edited))
 	add(b.Deleted, files(c.Deleted))
+	add(b.Removed, files(c.Removed))
+	add(b.Restored, files(c.Restored))
 	if c.UndoneBy != "" {
 		lines = append(lines, fmt.Sprintf(b.Done, render.Cut(named(c.UndoneBy), nameLength), w.clock(language, c.UndoneAt)))
 	}
@@ -274,12 +280,12 @@ func (w Words) UndoButtons(language string, c *ReceiptChanges) (yes, no string) 
 // UndoAsk asks once more before files are put back. What stays is listed apart.
 func (w Words) UndoAsk(language string, c *ReceiptChanges) string {
 	b := &w.in(language).Receipts.Undo
-	ask := b.AskBoth
+	ask, before := b.AskBoth, len(c.Edited)+len(c.Deleted) // one file or several: the numbers are not said
 	switch {
-	case len(c.Edited)+len(c.Deleted) == 0:
-		ask = b.AskMade
+	case before == 0:
+		ask = b.AskMade.with(min(len(c.Made), 2))
 	case len(c.Made) == 0:
-		ask = b.Ask
+		ask = b.Ask.with(min(before, 2))
 	}
 	return strings.Join(append([]string{ask}, w.changes(language, c)...), "\n")
 }
@@ -289,6 +295,9 @@ func (w Words) UndoBusy(language string) string { return w.in(language).Receipts
 
 // UndoNothing says that no file could be put back.
 func (w Words) UndoNothing(language string) string { return w.in(language).Receipts.Undo.Nothing }
+
+// UndoAgain says that files were put back before.
+func (w Words) UndoAgain(language string) string { return w.in(language).Receipts.Undo.Again }
 
 // UndoNone says that no answer can be undone.
 func (w Words) UndoNone(language string) string { return w.in(language).Receipts.Undo.None }

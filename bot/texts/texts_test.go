@@ -151,13 +151,13 @@ func everything(l string) map[string][]string {
 	yes, no := w.UndoButtons(l, &texts.ReceiptChanges{Edited: []string{"a"}})
 	remove, _ := w.UndoButtons(l, &texts.ReceiptChanges{Made: []string{"a"}})
 	m["AsideHelp"], m["AsideFailed"] = []string{w.AsideHelp(l)}, []string{w.AsideFailed(l)}
-	m["UndoNone"] = []string{w.UndoNone(l)}
+	m["UndoNone"], m["UndoAgain"] = []string{w.UndoNone(l)}, []string{w.UndoAgain(l)}
 	m["UndoButton"], m["UndoButtons"], m["UndoBusy"], m["UndoNothing"] = []string{w.UndoButton(l)}, []string{yes, remove, no}, []string{w.UndoBusy(l)}, []string{w.UndoNothing(l)}
 	for _, why := range []string{
 		undo.Changed, undo.Mixed, undo.Special, undo.Large, undo.Full, undo.Names, undo.Failed, undo.Many, undo.Slow, undo.Interrupted,
 		string(tools.Network), string(tools.Elsewhere), string(tools.Background), "server",
 	} {
-		c := texts.ReceiptChanges{Made: []string{"a"}, Edited: make([]string, 12), Deleted: []string{"b"}, Stays: []texts.ReceiptStays{{Name: "c", Why: why}}, UndoneBy: "Ann", UndoneAt: at}
+		c := texts.ReceiptChanges{Made: []string{"a"}, Edited: make([]string, 12), Deleted: []string{"b"}, Removed: []string{"d"}, Restored: []string{"e"}, Stays: []texts.ReceiptStays{{Name: "c", Why: why}}, UndoneBy: "Ann", UndoneAt: at}
 		m["UndoAsk"], m["Undone"] = append(m["UndoAsk"], w.UndoAsk(l, &c)), append(m["Undone"], w.Undone(l, &c), w.Undone(l, &texts.ReceiptChanges{Beyond: c.Stays}))
 	}
 	m["Heard"] = []string{w.Heard(l, "x")}

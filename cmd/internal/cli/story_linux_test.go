@@ -410,9 +410,9 @@ func TestStory(t *testing.T) {
 	s.await(simulator.Ben, "2 / 20", "$1")
 	s.shot(simulator.Ben, "quota")
 	s.press(simulator.Ben, simulator.Team, &receipt, "Undo…")
-	ask := s.await(simulator.Ben, "did not exist before this answer. Delete them?")
+	ask := s.await(simulator.Ben, "did not exist before this answer. Delete it?")
 	s.press(simulator.Ben, simulator.Team, &ask, "Delete")
-	s.await(simulator.Ben, "Put back by Ben")
+	s.await(simulator.Ben, "Undone by Ben")
 }
 
 // TestAdmission is what the page is tried with first: a person and a group that are on no list, and an admin who admits
