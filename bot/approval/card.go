@@ -89,6 +89,9 @@ func (b *Broker) questionCard(a *bot.Approval, to reader) (bot.Content, *bot.Fil
 	}
 	if a.Needed > 1 { // several people decide about one call, and nobody decides about more in their name
 		showsDiff()
+		if to.asker { // whose approval would not count
+			content.Buttons = content.Buttons[1:]
+		}
 		return content, file, nil
 	}
 	if q.Whole != nil && q.Whole.Kind == policy.GrantHost {

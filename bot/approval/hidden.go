@@ -91,11 +91,16 @@ func (b *Broker) hide(
 
 // waitingCard is what the group reads of a hidden question.
 func (b *Broker) waitingCard(a *bot.Approval, info *body) bot.Content {
-	w := b.deps.Words.At(a.Place)
-	if len(info.Copies) == 0 {
-		return bot.Content{Text: w.HiddenNobody(info.Language, a.Expires), Language: info.Language}
+	w, asked := b.deps.Words.At(a.Place), 0
+	for _, caller := range info.Copies {
+		if a.Needed <= 1 || caller != a.Caller { // of several approvals, none is the asker's
+			asked++
+		}
 	}
-	return bot.Content{Text: w.HiddenWaiting(info.Language, a.Expires, a.Short), Language: info.Language}
+	if asked < a.Needed {
+		return bot.Content{Text: w.HiddenTooFew(info.Language, a.Needed, a.Expires), Language: info.Language}
+	}
+	return bot.Content{Text: w.HiddenWaiting(info.Language, a.Needed, a.Expires, a.Short), Language: info.Language}
 }
 
 // copyRows returns the card of a hidden question for one person, with the file before it if there is one.
@@ -123,6 +128,7 @@ type reader struct {
 	words    texts.Words // for where they read it
 	language string      // "" = that of the words
 	origin   string      // where the question comes from; "" = from where they read it
+	asker    bool        // they alone read it, and have asked
 }
 
 // readerFor is whoever reads the card on which msg decides or presses; nil = those of the question's own place.
@@ -143,7 +149,7 @@ func (b *Broker) inPrivate(a *bot.Approval, caller string) reader {
 	if err != nil {
 		return to
 	}
-	if caller == a.Caller {
+	if to.asker = caller == a.Caller; to.asker {
 		to.language = info.Language
 	}
 	group := info.Title

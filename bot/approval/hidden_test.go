@@ -21,12 +21,18 @@ func hiding(t *testing.T) *ruled {
 		Store: w.store, Rights: func(context.Context, bot.Place, string) (approval.Rights, error) { return w.rights, nil },
 		Words: texts.Words{}, Now: func() time.Time { return w.now }, Hides: func(bot.Place) bool { return true },
 	}, 10*time.Minute)
-	for _, person := range []string{"boss", "admin"} {
+	w.greet("boss", "admin")
+	return &ruled{world: w}
+}
+
+// greet has people who have written in private.
+func (w *world) greet(people ...string) {
+	w.t.Helper()
+	for _, person := range people {
 		to := private(person)
 		applied := w.apply(&bot.Change{Send: []bot.Row{{Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Content: bot.Content{Text: "hi"}}}})
 		w.deliver(applied.Rows...)
 	}
-	return &ruled{world: w}
 }
 
 func private(person string) bot.Place {
@@ -143,5 +149,40 @@ func TestHiddenFromAll(t *testing.T) {
 	}
 	if got := w.seen(here); strings.Contains(got, "secret") {
 		t.Errorf("the group reads %q", got)
+	}
+}
+
+// TestHiddenFromTooMany: of several approvals none is the asker's, so that their own card offers none, and the group
+// reads whether enough others have been asked.
+func TestHiddenFromTooMany(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		approvers []string
+		group     string
+	}{
+		"only the asker":    {[]string{"telegram:ann", "telegram:late"}, "This needs 2 approvals, not counting whoever asked, and too few"},
+		"one of two others": {[]string{"telegram:ann", "telegram:admin", "telegram:late"}, "too few of those who may give them have ever written"},
+		"enough":            {[]string{"telegram:boss", "telegram:admin", "telegram:ann"}, "This needs 2 approvals. I have asked those who may give them in private"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := hiding(t)
+			w.greet("ann")
+			w.rights = approval.Rights{Approvers: c.approvers, Required: 2}
+			change := &bot.Change{}
+			if err := w.Ask(t.Context(), asked(question("secret")), change); err != nil {
+				t.Fatal(err)
+			}
+			w.apply(change)
+			for i := range change.Send {
+				row := &change.Send[i]
+				if want := map[string]int{here.Chat: 0, "ann": 1}[row.Place.Chat]; (row.Place.Chat == "ann" || row.Place.Group) && len(row.Content.Buttons) != want {
+					t.Errorf("%s can press %v", row.Place.Chat, row.Content.Buttons)
+				}
+			}
+			if got := w.seen(here); !strings.Contains(got, c.group) {
+				t.Errorf("the group reads %q", got)
+			}
+		})
 	}
 }

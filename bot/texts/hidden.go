@@ -8,19 +8,30 @@ import (
 // hiddenBook is what is said of questions that a group does not see.
 type hiddenBook struct {
 	Waiting        string // until, name
+	WaitingMany    string // approvals, until, name
 	Nobody         string // until
+	TooFew         string // approvals, until
 	Unseen, Origin string
 	From           string // title of the group
 }
 
-// HiddenWaiting says in a group that those who may approve are asked in private.
-func (w Words) HiddenWaiting(language string, until time.Time, short string) string {
-	return fmt.Sprintf(w.in(language).Hidden.Waiting, w.clock(language, until), short)
+// HiddenWaiting says in a group that those who may approve are asked in private; needed is the number of approvals.
+func (w Words) HiddenWaiting(language string, needed int, until time.Time, short string) string {
+	b := w.in(language).Hidden
+	if needed > 1 {
+		return fmt.Sprintf(b.WaitingMany, needed, w.clock(language, until), short)
+	}
+	return fmt.Sprintf(b.Waiting, w.clock(language, until), short)
 }
 
-// HiddenNobody says in a group that nobody who may approve can be asked in private.
-func (w Words) HiddenNobody(language string, until time.Time) string {
-	return fmt.Sprintf(w.in(language).Hidden.Nobody, w.clock(language, until))
+// HiddenTooFew says in a group that too few of those who may approve can be asked in private; needed is the number of
+// approvals.
+func (w Words) HiddenTooFew(language string, needed int, until time.Time) string {
+	b := w.in(language).Hidden
+	if needed > 1 {
+		return fmt.Sprintf(b.TooFew, needed, w.clock(language, until))
+	}
+	return fmt.Sprintf(b.Nobody, w.clock(language, until))
 }
 
 // HiddenUnseen tells somebody who approves in a group that they have not seen the question.

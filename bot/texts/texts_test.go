@@ -128,7 +128,8 @@ func everything(l string) map[string][]string {
 	m["OwnLine"], m["OwnButton"], m["OwnRemove"] = []string{w.OwnLine(l, true), w.OwnLine(l, false)}, []string{w.OwnButton(l)}, []string{w.OwnRemove(l)}
 	m["OwnAsk"], m["OwnNoted"], m["OwnLong"] = []string{w.OwnAsk(l, "", 500, 10*time.Minute), w.OwnAsk(l, "Ann", 500, 10*time.Minute)}, []string{w.OwnNoted(l, "Ann")}, []string{w.OwnLong(l, 500)}
 	m["TalkOff"] = []string{w.TalkOff(l, "Ann")}
-	m["HiddenWaiting"], m["HiddenNobody"] = []string{w.HiddenWaiting(l, time.Unix(0, 0), "kabel")}, []string{w.HiddenNobody(l, time.Unix(0, 0))}
+	m["HiddenWaiting"] = []string{w.HiddenWaiting(l, 1, time.Unix(0, 0), "kabel"), w.HiddenWaiting(l, 2, time.Unix(0, 0), "kabel")}
+	m["HiddenTooFew"] = []string{w.HiddenTooFew(l, 1, time.Unix(0, 0)), w.HiddenTooFew(l, 2, time.Unix(0, 0))}
 	m["HiddenUnseen"], m["HiddenOrigin"] = []string{w.HiddenUnseen(l)}, []string{w.HiddenOrigin(l, "Team"), w.HiddenOrigin(l, "")}
 	m["SettingBack"], m["SettingDone"] = []string{w.SettingBack(l)}, []string{w.SettingDone(l)}
 	for _, problem := range []turn.FileProblem{
