@@ -31,7 +31,8 @@ func (k *inspector) telegram() {
 		if strings.HasPrefix(group, "-") && !slices.Contains(t.AllowedChats, group) &&
 			!slices.Contains(t.AllowedChats, "*") {
 			k.warn(
-				at, "applies once an admin has admitted the group in the chat: telegram.allowed_chats does not list %s",
+				at, "applies only if an admin has admitted the group in the chat, which is not looked up here: "+
+					"telegram.allowed_chats does not list %s",
 				group,
 			)
 		}

@@ -216,7 +216,7 @@ func TestConfigCheck(t *testing.T) {
 				"[tools.anomaly]\nerror_threshold = 0.9\n[tools.file]\nallow_read = [\"/x\"]\n[[llm.providers]]\nname = \"main\"\nmodel = \"m\"\nmax_tokens = 200000\n",
 			files: map[string]string{"rules.toml": "[[rules]]\neffect = \"deny\"\ntool = \"bash\"\n"},
 			warn: []string{
-				"zephbot.toml:3: telegram.chats.-9: applies once an admin has admitted the group in the chat: telegram.allowed_chats does not list -9", "zephbot.toml:6: tools.shell.auto_rollback: has no effect",
+				"zephbot.toml:3: telegram.chats.-9: applies only if an admin has admitted the group in the chat, which is not looked up here: telegram.allowed_chats does not list -9", "zephbot.toml:6: tools.shell.auto_rollback: has no effect",
 				"tools.policy: its rules are not in force", "error_threshold: 0.9 is above", "allow_read: has no effect", "max_tokens: an answer of 200000", "api_key: is empty",
 			},
 		},
