@@ -79,7 +79,9 @@ func From(source string) Reason {
 }
 
 // aboutSource are the codes whose first argument is a source, which [From] says. They keep it as it is stored.
-var aboutSource = []Code{WayNetwork, WayServer, WayAddress, ContentFlagged, MemoryForeign}
+var aboutSource = []Code{ //nolint:gochecknoglobals // a table
+	WayNetwork, WayServer, WayAddress, ContentFlagged, MemoryForeign,
+}
 
 // wordReason returns what a word means that is a part of a code, or the word as the argument of another code.
 func wordReason(prefix, word string, other Code) Reason {
