@@ -1,11 +1,13 @@
 // Package refusal explains to people why calls of tools were refused: which rule, level or limit it was, and what would
-// allow them. What it tells is in the journal; the model never sees it.
+// allow them, or who denied them. What it tells is in the journal; the model never sees it.
 package refusal
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/tools"
 )
 
 // Prefix begins the data of a button below an answer: PREFIX:TURN, where TURN is a hash of the turn's id.
@@ -29,6 +32,7 @@ const (
 // Store is what explanations are read from.
 type Store interface {
 	Tail(ctx context.Context, session bot.SessionKey, room int) (journal.Tail, error)
+	ApprovalOf(ctx context.Context, session bot.SessionKey, call string) (bot.Approval, error)
 }
 
 // Explainer answers /why and the button. Safe for concurrent use.
@@ -115,23 +119,43 @@ func (d Explainer) explainTurn(ctx context.Context, call *turn.Call, wanted func
 	var list []texts.Refusal
 	last := ""
 	for _, e := range slices.Backward(tail.Entries) {
-		if e.Refusal == nil || last != "" && e.Turn != last || wanted != nil && !wanted(e.Turn) {
+		if last != "" && e.Turn != last || wanted != nil && !wanted(e.Turn) || len(list) == mostTold {
 			continue
 		}
-		if last = e.Turn; len(list) < mostTold {
-			list = append(list, texts.Refusal{
-				Tool:   e.Tool,
-				Args:   string(uses[e.Turn+"/"+e.Call].Args),
-				Reason: e.Refusal.Why(),
-				Rule:   e.Refusal.Rule,
-			})
+		told := texts.Refusal{Tool: e.Tool, Args: string(uses[e.Turn+"/"+e.Call].Args)}
+		if e.Refusal != nil {
+			told.Reason, told.Rule = e.Refusal.Why(), e.Refusal.Rule
+		} else if told.Asked, err = d.declined(ctx, call.Session, &e); err != nil {
+			return "", err
+		} else if told.Asked.ID == "" {
+			continue
 		}
+		last, list = e.Turn, append(list, told)
 	}
 	slices.Reverse(list)
 	if len(list) == 0 {
 		return "", nil
 	}
-	return d.Words.Why(call.Message.Language, list), nil
+	return d.Words.At(call.Message.Place).Why(call.Message.Language, list), nil
+}
+
+// declined returns the question about a call that a person denied, or nobody answered; one without ID if there is none.
+func (d Explainer) declined(
+	ctx context.Context, session bot.SessionKey, e *journal.Entry,
+) (bot.Approval, error) {
+	if e.Kind != journal.ResultEntry || e.Ran || e.Category != string(tools.PolicyBlocked) {
+		return bot.Approval{}, nil
+	}
+	a, err := d.Store.ApprovalOf(ctx, session, e.Call)
+	switch {
+	case errors.Is(err, bot.ErrNotFound): // it was tidied up
+		return bot.Approval{}, nil
+	case err != nil:
+		return bot.Approval{}, fmt.Errorf("read the question of a call: %w", err)
+	case a.Turn != e.Turn || a.State != bot.Denied && a.State != bot.Expired:
+		return bot.Approval{}, nil
+	}
+	return a, nil
 }
 
 var _ turn.Presser = Explainer{}

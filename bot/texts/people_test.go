@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/policy/reason"
 )
@@ -35,7 +36,7 @@ func people(l string) map[string][]string {
 		"GroupConfigured": {w.GroupConfigured(l, "-100")}, "Admitted": {w.Admitted(l, ann), w.Admitted(l, group)}, "AdmittedAlready": {w.AdmittedAlready(l, ann)},
 		"Removed": {w.Removed(l, ann, true), w.Removed(l, ann, false)}, "LastAdmin": {w.LastAdmin(l)}, "NotAdmitted": {w.NotAdmitted(l, "5")},
 		"YouAreAdmitted": {w.YouAreAdmitted(l, false), w.YouAreAdmitted(l, true)},
-		"WhyButton":      {w.WhyButton(l)}, "WhyNothing": {w.WhyNothing(l)}, "Why": {why(l)},
+		"WhyButton":      {w.WhyButton(l)}, "WhyNothing": {w.WhyNothing(l)}, "Why": {why(l), w.Why(l, []texts.Refusal{{Tool: "bash", Args: "{}", Asked: bot.Approval{ID: "q", State: bot.Denied, ByName: "Ann", Decided: at}}})},
 	}
 }
 

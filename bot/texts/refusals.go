@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/policy/reason"
 )
@@ -16,6 +17,8 @@ type Refusal struct {
 	Args   string // JSON, as the model gave them
 	Reason reason.Reason
 	Rule   string // that decided; "" = the tool itself, or a limit
+	// Asked is the question that a person denied, or nobody answered; without ID = nobody was asked.
+	Asked bot.Approval
 }
 
 // builtIn begins the names of rules that are no rules of the configuration. Those of the policy end with details for the
@@ -28,6 +31,7 @@ const argsLength = 200
 // whyBook is the sentences that explain refusals.
 type whyBook struct {
 	Button, Nothing string
+	NoRule          string            // of what a person denied
 	Rule, Cure      string            // which
 	Rules           map[string]string // what rules are called that are no rules of the configuration
 	Cures           map[string]string // what would allow calls that rules with this beginning refuse
@@ -62,10 +66,13 @@ func (w Words) Why(language string, list []Refusal) string {
 			what, r.Tool = command, ""
 		}
 		what, _ = w.Visible(language).Line(what)
-		lines := []string{
-			"⛔ " + strings.TrimSpace(named(r.Tool)+" "+render.Cut(what, argsLength)),
-			render.Cut(w.refused(language, &r), ruleLength),
+		lines := []string{"⛔ " + strings.TrimSpace(named(r.Tool)+" "+render.Cut(what, argsLength))}
+		if r.Asked.ID != "" {
+			decided := strings.TrimPrefix(w.Decided(language, r.Asked), "⛔ ")
+			parts[i] = strings.Join(append(lines, decided+". "+b.NoRule), "\n")
+			continue
 		}
+		lines = append(lines, render.Cut(w.refused(language, &r), ruleLength))
 		if r.Rule != "" {
 			lines = append(lines, fmt.Sprintf(b.Rule, w.rule(language, r.Rule)))
 		}
