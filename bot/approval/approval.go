@@ -457,7 +457,7 @@ func (b *Broker) Locate(ctx context.Context, msg *bot.Message) (bool, error) {
 		return false, fmt.Errorf("find the question of a button: %w", err)
 	}
 	msg.Unplaced = false
-	if !isHidden(&a) { // one that is hidden is in the person's own chat
+	if !IsHidden(&a) { // one that is hidden is in the person's own chat
 		msg.Place = a.Place
 	}
 	return true, nil
@@ -558,7 +558,7 @@ func offersMore(a *bot.Approval, choice string) (bool, error) {
 // onCard reports whether a button was pressed on the card of the question. A card that had to be sent again exists
 // twice, and only one of them is known here.
 func (b *Broker) onCard(ctx context.Context, a *bot.Approval, msg *bot.Message) (bool, error) {
-	if isHidden(a) {
+	if IsHidden(a) {
 		return b.onCopy(ctx, a, msg)
 	}
 	if a.Place.ChatKey() != msg.Place.ChatKey() {

@@ -27,8 +27,8 @@ func privateChat(place bot.Place, caller string) bot.Place {
 	return bot.Place{Channel: place.Channel, Bot: place.Bot, Surface: place.Surface, Chat: id}
 }
 
-// isHidden reports whether the group of a question does not see it.
-func isHidden(a *bot.Approval) bool {
+// IsHidden reports whether the group of a question does not see it.
+func IsHidden(a *bot.Approval) bool {
 	info, err := readGrant(a)
 	return err == nil && info.Hidden
 }
@@ -208,7 +208,7 @@ func (b *Broker) onCopy(ctx context.Context, a *bot.Approval, msg *bot.Message) 
 // shown to the person first.
 func (b *Broker) concerns(ctx context.Context, a *bot.Approval, msg *bot.Message) (here, show bool, err error) {
 	group := a.Place.ChatKey() == msg.Place.ChatKey()
-	if !isHidden(a) {
+	if !IsHidden(a) {
 		return group, false, nil
 	}
 	rights, err := b.deps.Rights(ctx, a.Place, a.Tool)
@@ -254,7 +254,7 @@ func (b *Broker) spreadEffect(
 // decision and a vote to all of them, what somebody only looks at to their own. after is the question once it is
 // decided or voted on; nil = it is as it was. msg is the press or command; nil = there is none.
 func (b *Broker) spread(ctx context.Context, a, after *bot.Approval, msg *bot.Message, change *bot.Change) error {
-	if !isHidden(a) {
+	if !IsHidden(a) {
 		return nil
 	}
 	var rows []bot.Row

@@ -47,7 +47,7 @@ func (b *Broker) offerWhy(ctx context.Context, a *bot.Approval, msg *bot.Message
 		cards[msg.Message] = true
 	}
 	place := a.Place
-	if isHidden(a) { // the card is where it was denied
+	if IsHidden(a) { // the card is where it was denied
 		place = msg.Place
 	} else if row, err := b.deps.Store.Row(ctx, a.Row); err == nil {
 		cards[row.Message] = true

@@ -50,6 +50,7 @@ type Store interface {
 	Tail(ctx context.Context, session bot.SessionKey, room int) (journal.Tail, error)
 	Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error)
 	ApprovalOf(ctx context.Context, session bot.SessionKey, call string) (bot.Approval, error)
+	OpenApprovals(ctx context.Context, session bot.SessionKey) ([]bot.Approval, error)
 	FactsOf(ctx context.Context, bucket, prefix string, now time.Time) ([]bot.Fact, error)
 }
 
@@ -344,7 +345,7 @@ func (d *Receipts) receiptMessage(
 	} else {
 		content.Text = w.ReceiptGone(msg.Language) + "\n" + w.Undone(msg.Language, &changes)
 	}
-	content.Entities = render.Inert(content.Text)
+	content.Text, content.Entities = render.Marked(content.Text)
 	var row []bot.Button
 	if a.changes.Count(undo.Ready) > 0 {
 		row = append(row, bot.Button{Label: w.UndoButton(msg.Language), Data: a.buttonData(pressAsk)})
@@ -384,7 +385,8 @@ func (d *Receipts) Text(
 		return "", err
 	}
 	r.Changes = d.describeChanges(&a)
-	return d.deps.Words.At(place).Receipt(language, &r, false), nil
+	text, _ := render.Marked(d.deps.Words.At(place).Receipt(language, &r, false))
+	return text, nil
 }
 
 // sumEntries adds up the entries of a turn.

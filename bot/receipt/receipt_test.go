@@ -116,7 +116,7 @@ func TestReceipt(t *testing.T) {
 	w := newWorld(t, private, "42")
 	const short = "Did not run: write\n" +
 		"Approved: bash by Ann, 12:01 UTC, bash by 7, 12:00 UTC, srv:x by 1, earlier\n" +
-		"Took 2 minutes · waited 60 seconds for decisions · $0.20"
+		"Took 2 minutes, 60 seconds of it waiting for decisions · $0.20"
 	got, _ := w.press(t, "42", w.data)
 	if got == nil || got.Content.Text != short || len(got.Content.Buttons) != 1 {
 		t.Fatalf("receipt %+v", got)

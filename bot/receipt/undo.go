@@ -11,6 +11,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -138,10 +139,10 @@ func (d *Receipts) undoneBefore(call *turn.Call, content bot.Content) turn.Effec
 // undoQuestion asks whether to put files back.
 func (d *Receipts) undoQuestion(msg *bot.Message, a *about) bot.Content {
 	w, changes := d.deps.Words, d.describeChanges(a)
-	text := w.UndoAsk(msg.Language, &changes)
+	text, entities := render.Marked(w.UndoAsk(msg.Language, &changes))
 	yes, no := w.UndoButtons(msg.Language, &changes)
 	return bot.Content{
-		Text: text, Entities: render.Inert(text), Language: msg.Language,
+		Text: text, Entities: entities, Language: msg.Language,
 		Buttons: [][]bot.Button{{
 			{Label: yes, Data: a.buttonData(pressDo), Style: "danger"}, {Label: no, Data: a.buttonData(pressBack)},
 		}},
@@ -160,7 +161,7 @@ func (d *Receipts) undoTurn(ctx context.Context, call *turn.Call, a *about) (tur
 		return turn.Effect{}, err
 	}
 	if lane.Turn != "" {
-		return call.PopUp(w.UndoBusy(msg.Language)), nil
+		return d.undoLater(ctx, call, &lane)
 	}
 	report, err := d.deps.Files.Undo(ctx, a.workspace, a.turn, undo.Undone{ID: msg.ID, By: msg.Caller, Name: msg.Signature()})
 	switch {
@@ -177,7 +178,8 @@ func (d *Receipts) undoTurn(ctx context.Context, call *turn.Call, a *about) (tur
 	if report.Undone == nil {
 		text = w.UndoNothing(msg.Language) + "\n" + text
 	}
-	content := bot.Content{Text: text, Entities: render.Inert(text), Language: msg.Language}
+	content := bot.Content{Language: msg.Language}
+	content.Text, content.Entities = render.Marked(text)
 	if report.Undone != nil && report.Undone.ID != msg.ID {
 		return d.undoneBefore(call, content), nil
 	}
@@ -194,6 +196,21 @@ func (d *Receipts) undoTurn(ctx context.Context, call *turn.Call, a *about) (tur
 		return turn.Effect{}, nil
 	}
 	return e, nil
+}
+
+// undoLater says why files cannot be put back while a turn is in progress: it runs, or waits for people.
+func (d *Receipts) undoLater(ctx context.Context, call *turn.Call, lane *bot.Lane) (turn.Effect, error) {
+	w, language := d.deps.Words, call.Message.Language
+	if lane.State == bot.Parked {
+		open, err := d.deps.Store.OpenApprovals(ctx, lane.Session)
+		if err != nil {
+			return turn.Effect{}, err
+		}
+		if len(open) > 0 {
+			return call.PopUp(w.UndoAsked(language, approval.IsHidden(&open[0]))), nil
+		}
+	}
+	return call.PopUp(w.UndoBusy(language)), nil
 }
 
 // mostTold is how many files the model is told of.

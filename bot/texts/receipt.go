@@ -89,6 +89,7 @@ type undoBook struct {
 	Done                    string // name, time
 	Again                   string // it is done already
 	Busy, Nothing, None     string
+	Asked, AskedPrivate     string // a question is open, here or in private
 	More                    count
 	Why                     map[string]string
 }
@@ -115,7 +116,7 @@ func (w Words) ReceiptOther(language string) string { return w.in(language).Rece
 const auditLength = 16
 
 // Receipt says what an answer took: what it changed, who approved it, and what it took in time and money. details adds
-// how that came about.
+// how that came about. Commands and tools are marked as code (render.Marked).
 func (w Words) Receipt(language string, r *Receipt, details bool) string {
 	b := &w.in(language).Receipts
 	lines := w.changes(language, &r.Changes)
@@ -126,7 +127,10 @@ func (w Words) Receipt(language string, r *Receipt, details bool) string {
 	}
 	var idle []string
 	for _, name := range r.NotRun {
-		idle = append(idle, named(name))
+		idle = append(idle, render.Code(named(name)))
+	}
+	if more := len(idle) - mostNamed; more > 0 {
+		idle = append(slices.Clip(idle[:mostNamed]), b.Undo.More.say(more))
 	}
 	add(b.NotRun, idle)
 	add(b.Approved, w.receiptApprovals(language, r))
@@ -135,7 +139,7 @@ func (w Words) Receipt(language string, r *Receipt, details bool) string {
 		took = []string{fmt.Sprintf(b.Took, w.Duration(language, r.Took))}
 	}
 	if r.Waited >= time.Second {
-		took = append(took, fmt.Sprintf(b.Waited, w.Duration(language, r.Waited)))
+		took = []string{fmt.Sprintf(b.Waited, w.Duration(language, max(r.Took, r.Waited)), w.Duration(language, r.Waited))}
 	}
 	if r.USD > 0 {
 		took = append(took, w.Money(language, r.USD))
@@ -200,9 +204,9 @@ func (w Words) receiptApprovals(language string, r *Receipt) []string {
 	var list []string
 	for _, a := range r.Approvals {
 		by := render.Cut(named(w.person(language, a.By)), nameLength)
-		text := fmt.Sprintf(b.Standing, named(a.Tool), by)
+		text := fmt.Sprintf(b.Standing, render.Code(named(a.Tool)), by)
 		if !a.At.IsZero() {
-			text = fmt.Sprintf(b.ApprovedAt, named(a.Tool), by, w.clock(language, a.At))
+			text = fmt.Sprintf(b.ApprovedAt, render.Code(named(a.Tool)), by, w.clock(language, a.At))
 		}
 		if !slices.Contains(list, text) {
 			list = append(list, text)
@@ -248,7 +252,7 @@ func (w Words) changes(language string, c *ReceiptChanges) []string {
 			}
 		}
 		for i, name := range names {
-			names[i] = fmt.Sprintf("%s (%s)", w.fileName(language, name), strings.Join(whys[name], ", "))
+			names[i] = fmt.Sprintf("%s (%s)", render.Code(w.fileName(language, name)), strings.Join(whys[name], ", "))
 		}
 		return names
 	}
@@ -277,7 +281,7 @@ func (w Words) UndoButtons(language string, c *ReceiptChanges) (yes, no string) 
 	return b.Yes, b.No
 }
 
-// UndoAsk asks once more before files are put back. What stays is listed apart.
+// UndoAsk asks once more before files are put back. What stays is listed apart, marked as in a receipt.
 func (w Words) UndoAsk(language string, c *ReceiptChanges) string {
 	b := &w.in(language).Receipts.Undo
 	ask, before := b.AskBoth, len(c.Edited)+len(c.Deleted) // one file or several: the numbers are not said
@@ -293,6 +297,15 @@ func (w Words) UndoAsk(language string, c *ReceiptChanges) string {
 // UndoBusy says that files cannot be put back while something runs.
 func (w Words) UndoBusy(language string) string { return w.in(language).Receipts.Undo.Busy }
 
+// UndoAsked says that files cannot be put back while a question is open, here or in private.
+func (w Words) UndoAsked(language string, private bool) string {
+	b := &w.in(language).Receipts.Undo
+	if private {
+		return b.AskedPrivate
+	}
+	return b.Asked
+}
+
 // UndoNothing says that no file could be put back.
 func (w Words) UndoNothing(language string) string { return w.in(language).Receipts.Undo.Nothing }
 
@@ -302,7 +315,7 @@ func (w Words) UndoAgain(language string) string { return w.in(language).Receipt
 // UndoNone says that no answer can be undone.
 func (w Words) UndoNone(language string) string { return w.in(language).Receipts.Undo.None }
 
-// Undone says who has put files back, and what has become of them.
+// Undone says who has put files back, and what has become of them, marked as in a receipt.
 func (w Words) Undone(language string, c *ReceiptChanges) string {
 	return strings.Join(w.changes(language, c), "\n")
 }
