@@ -244,7 +244,7 @@ func (d *Dispatcher) chargeTurn(
 	}
 	d.observe(Observation{What: "turn", Kind: "quota", Turn: d.turnID(a)})
 	defer d.runEnded(a)
-	return admission, d.mayLookAgain(ctx, a, d.storeEffectInLane(ctx, a, func() (turn.Effect, error) {
+	err = d.storeEffectInLane(ctx, a, func() (turn.Effect, error) {
 		key := admission.Once
 		if key != "" {
 			key = "quota/" + key
@@ -259,7 +259,12 @@ func (d *Dispatcher) chargeTurn(
 		e := turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}
 		d.runEnds(a, &e.Change, runUnpaid)
 		return e, nil
-	})), false
+	})
+	// What is said once is followed by a sign on each message.
+	if err == nil && admission.Once != "" && msg.Hook == "" && msg.Message != "" && d.parts.Signs != nil {
+		d.parts.Signs.Spent(lane.Session, msg.Place, msg.Message)
+	}
+	return admission, d.mayLookAgain(ctx, a, err), false
 }
 
 // beginning builds the Change that begins a turn.

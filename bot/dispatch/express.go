@@ -231,8 +231,12 @@ var errAdmitted = errors.New("admitted meanwhile")
 
 // refuseSender finishes an arrival of somebody who may not talk to the bot here.
 func (d *Dispatcher) refuseSender(ctx context.Context, a *bot.Arrival, msg *bot.Message, v turn.Verdict) error {
+	said := "message refused"
+	if len(v.Change.Send) > 0 {
+		said = "put to the admins"
+	}
 	d.parts.Log.Info().Str("caller", msg.Caller).Str("name", visible.Name(msg.Name)).Str("chat", msg.Place.Chat).
-		Str("reason", v.Reason).Msg("message refused")
+		Str("reason", v.Reason).Msg(said)
 	computed := false
 	return d.storeEffect(ctx, a, func() (turn.Effect, error) {
 		if computed { // what was read for the verdict has changed

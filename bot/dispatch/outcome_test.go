@@ -138,6 +138,8 @@ func (s *signs) Crowded(session bot.SessionKey, arrival int64, _ bot.Place, mess
 
 func (s *signs) Ended(session bot.SessionKey) { s.say("ended %s", session.Chat()) }
 
+func (*signs) Spent(bot.SessionKey, bot.Place, string) {}
+
 func (s *signs) Merged(session bot.SessionKey, messages []bot.Message) {
 	for _, m := range messages {
 		s.say("merged %s %s", session.Chat(), m.Message)

@@ -37,6 +37,8 @@ type Signs interface {
 	Ended(session bot.SessionKey)
 	// Merged reports messages that a turn took along with the one before them.
 	Merged(session bot.SessionKey, messages []bot.Message)
+	// Spent reports a message that is not answered because a quota is used up.
+	Spent(session bot.SessionKey, place bot.Place, message string)
 	// Shown reports whether a waiting message has a sign, in whichever process. It reads the store.
 	Shown(ctx context.Context, session bot.SessionKey, arrival int64) bool
 }

@@ -11,9 +11,9 @@ import (
 )
 
 // runRound brings the signs of a session in line with its inbox.
-func (d *Reactions) runRound(ctx context.Context, key bot.SessionKey, s *session, taken []bot.Message) {
+func (d *Reactions) runRound(ctx context.Context, key bot.SessionKey, s *session, taken []settled) {
 	for i := range taken {
-		_ = d.requestReaction(ctx, taken[i].Place, taken[i].Message, Taken) // logged there; without it nothing is lost
+		_ = d.requestReaction(ctx, taken[i].place, taken[i].message, taken[i].sign) // logged there; without it nothing is lost
 	}
 	err := d.compareSigns(ctx, key, s.marks, taken)
 	d.reportError(ctx, err, "signs on waiting messages not shown")
@@ -39,7 +39,7 @@ func (d *Reactions) restSession(s *session) {
 // compareSigns shows and removes signs according to what waits in the session now.
 // Messages in taken have their own sign.
 func (d *Reactions) compareSigns(
-	ctx context.Context, key bot.SessionKey, marks map[int64]*mark, taken []bot.Message,
+	ctx context.Context, key bot.SessionKey, marks map[int64]*mark, taken []settled,
 ) error {
 	lane, err := d.deps.Store.Lane(ctx, key)
 	if err != nil {
@@ -52,8 +52,8 @@ func (d *Reactions) compareSigns(
 	for seq, m := range marks {
 		waits := slices.ContainsFunc(waiting, func(a bot.Arrival) bool { return a.Seq == seq })
 		if !waits && (len(waiting) < lookAhead || seq < waiting[lookAhead-1].Seq) {
-			d.removeSign(ctx, key, marks, seq, slices.ContainsFunc(taken, func(t bot.Message) bool {
-				return t.Message == m.Message
+			d.removeSign(ctx, key, marks, seq, slices.ContainsFunc(taken, func(t settled) bool {
+				return t.message == m.Message
 			}))
 		}
 	}

@@ -1,5 +1,6 @@
 // Package sign shows on messages what has become of them, where the channel has reactions: 👀 on one that
-// waits behind a running turn, until its answer is there, and 👌 on those that were taken into the turn of another one.
+// waits behind a running turn, until its answer is there, 👌 on those that were
+// taken into the turn of another one, and 😴 on those in a group that a used-up quota leaves without an answer.
 package sign
 
 import (
@@ -19,6 +20,7 @@ import (
 const (
 	Seen  = "👀"
 	Taken = "👌"
+	Spent = "😴"
 )
 
 // Bucket holds the signs of waiting messages as facts, by session and number of the arrival. A fact is stored before
@@ -95,8 +97,14 @@ type session struct {
 	due   time.Time
 	busy  bool
 	crowd bool // it waits because many are asking, so it is not looked at often
-	taken []bot.Message
+	taken []settled
 	marks map[int64]*mark
+}
+
+// settled is a message that waits no more, and its sign.
+type settled struct {
+	place         bot.Place
+	message, sign string
 }
 
 // crowded is a message that waits because many are asking.
@@ -166,7 +174,21 @@ func (d *Reactions) Merged(key bot.SessionKey, messages []bot.Message) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.sessionOf(key)
-	s.taken = append(s.taken, messages[:min(len(messages), most)]...)
+	for i := range messages[:min(len(messages), most)] {
+		s.taken = append(s.taken, settled{messages[i].Place, messages[i].Message, Taken})
+	}
+	s.due = d.deps.Now()
+	d.nudge()
+}
+
+// Spent reports a message that is not answered because a quota is used up.
+func (d *Reactions) Spent(key bot.SessionKey, place bot.Place, message string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.sessionOf(key)
+	if len(s.taken) < most {
+		s.taken = append(s.taken, settled{place, message, Spent})
+	}
 	s.due = d.deps.Now()
 	d.nudge()
 }

@@ -151,12 +151,12 @@ func TestReasonsHaveSentences(t *testing.T) {
 
 func TestSaid(t *testing.T) {
 	t.Parallel()
-	level := reason.New(reason.Sandbox).With(
+	level := reason.New(reason.SandboxPartial).With(
 		reason.New(reason.SandboxHas).With(reason.Plain("Landlock ABI 5"), reason.Plain("seccomp"), reason.New(reason.SandboxRoot)),
 		reason.New(reason.SandboxLacks).With(reason.New(reason.SandboxTable), reason.New(reason.SandboxModes)),
 		reason.New(reason.SandboxWhy).With(reason.New(reason.SandboxLinux, "x")),
 	)
-	want := "Sandbox des Kernels: Landlock ABI 5 + seccomp + eigenes Wurzelverzeichnis; aber die Prozesse eines Befehls sind in der Tabelle der Maschine, Rechte, Besitzer und Zeiten von Dateien außerhalb sind änderbar (die hat nur Linux, das hier ist x)"
+	want := "Befehle sind teilweise eingeschränkt; Sandbox des Kernels: Landlock ABI 5 + seccomp + eigenes Wurzelverzeichnis; aber die Prozesse eines Befehls sind in der Tabelle der Maschine, Rechte, Besitzer und Zeiten von Dateien außerhalb sind änderbar (die hat nur Linux, das hier ist x)"
 	if got := w.Said("de", level); got != want {
 		t.Errorf("%q", got)
 	}

@@ -289,6 +289,8 @@ const (
 	// What the kernel enforces.
 	NoSandbox        Code = "no_sandbox"
 	Sandbox          Code = "sandbox"
+	SandboxComplete  Code = "sandbox_complete"
+	SandboxPartial   Code = "sandbox_partial"
 	SandboxNone      Code = "sandbox_none"
 	SandboxHas       Code = "sandbox_has"
 	SandboxLacks     Code = "sandbox_lacks"
@@ -655,6 +657,8 @@ func english() map[Code]string {
 		NoSandbox: "file tools confined by the kernel (os.Root), shell by approval and rules only; commands " +
 			"that only read ask like others",
 		Sandbox:          "kernel sandbox: {~of}",
+		SandboxComplete:  "commands are confined completely; kernel sandbox: {~of}",
+		SandboxPartial:   "commands are confined in part; kernel sandbox: {~of}",
 		SandboxNone:      "none",
 		SandboxHas:       "{+of}",
 		SandboxLacks:     "; but {of}",

@@ -155,12 +155,14 @@ func (k *checker) providers() {
 			k.wrong(join(at, "name"), "%s is the name of an earlier provider too; names must differ", shorten(p.Name))
 		}
 		seen[p.Name] = true
-		if p.Model == "" && p.Type != "offline" && !k.bad[join(at, "model")] {
+		base, other := baseURLs()[p.Type]
+		needs := other && p.Type != "offline" || p.Type == "openai" // what an unknown type needs is not known
+		if needs && p.Model == "" && !k.bad[join(at, "model")] {
 			k.wrong(join(at, "model"), "is empty; a provider of type %s needs the name of a model (%s)", p.Type,
 				envName(envName(envName(envName(envPrefix, "llm"), "providers"), p.Name), "model"))
 		}
 		k.accepts(p.Accepts, at)
-		if base, other := baseURLs()[p.Type]; other && !k.set(join(at, "base_url")) && p.Preset == "" {
+		if other && !k.set(join(at, "base_url")) && p.Preset == "" {
 			p.BaseURL = base
 		}
 		if !fits || k.astray(at) {

@@ -63,6 +63,7 @@ func TestProblems(t *testing.T) {
 		{"listen", "[metrics]\nlisten = '9090'", []string{`zephbot.toml:2: metrics.listen: "9090" is not allowed; allowed: an address and a port such as "127.0.0.1:9090" or ":8443"`}},
 		{"port", "[metrics]\nlisten = ':99999'", []string{`zephbot.toml:2: metrics.listen: ":99999" is not allowed; allowed: an address and a port such as "127.0.0.1:9090" or ":8443"`}},
 		{"no model", "[[llm.providers]]\nname = 'main'", []string{"zephbot.toml:1: llm.providers[0].model: is empty; a provider of type openai needs the name of a model (ZEPH_LLM_PROVIDERS_MAIN_MODEL)"}},
+		{"no model and a wrong type", "[[llm.providers]]\nname = 'main'\ntype = 'openay'", []string{`zephbot.toml:3: llm.providers[0].type: "openay" is not allowed; allowed: openai, anthropic, ollama, offline (did you mean openai?)`}},
 		{"two providers of one name", provider + provider, []string{`zephbot.toml:5: llm.providers[1].name: "main" is the name of an earlier provider too; names must differ`}},
 		{"primary", provider + "[llm]\nprimary = 'mian'", []string{`zephbot.toml:5: llm.primary: "mian" names no provider; configured: main (did you mean main?)`}},
 		{"primary without providers", "[llm]\nprimary = 'x'", []string{`zephbot.toml:2: llm.primary: "x" names no provider; no [[llm.providers]] is configured`}},

@@ -328,6 +328,12 @@ func (l Level) Lacks() []reason.Reason {
 func (l Level) Describe() reason.Reason {
 	have, lost := l.has(), l.Lacks()
 	text := reason.New(reason.Sandbox)
+	switch {
+	case l.Full() && len(lost) == 0:
+		text = reason.New(reason.SandboxComplete)
+	case len(have) > 0:
+		text = reason.New(reason.SandboxPartial)
+	}
 	if len(have) == 0 {
 		text = text.And(reason.New(reason.SandboxNone))
 	} else {

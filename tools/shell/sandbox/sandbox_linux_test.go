@@ -125,7 +125,7 @@ func write(t *testing.T, path, text string) {
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	level := needLandlock(t)
-	if s := level.String(); !strings.HasPrefix(s, "kernel sandbox: Landlock ABI ") || !strings.Contains(s, " + seccomp") {
+	if s := level.String(); !strings.HasPrefix(s, "commands are confined ") || strings.HasPrefix(s, "commands are confined completely; ") != (level.Lacks() == nil) || !strings.Contains(s, "kernel sandbox: Landlock ABI ") || !strings.Contains(s, " + seccomp") {
 		t.Errorf("String() = %q", s)
 	}
 	if l := sandbox.Probe(t.Context(), ""); l.Full() || !l.Reason.Known() {
