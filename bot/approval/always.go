@@ -230,6 +230,9 @@ func (b *Broker) ruleCard(
 			}
 		}
 	}
+	if b.deps.Personal != nil && b.deps.Personal(a, &info.Question, offer.Grants) {
+		foot = append(foot, w.Personal(lang, info.Name))
+	}
 	n, examples, err := b.testOnPast(ctx, a, lang, offer.Grants)
 	if err != nil {
 		return bot.Content{}, err

@@ -87,6 +87,8 @@ type Deps struct {
 	Blobs blob.Store
 	// Covers returns whether grants would have answered an earlier question; nil = unknown.
 	Covers func(a *bot.Approval, q *tools.Question, grants []policy.Grant) bool
+	// Personal reports whether grants of a group count only where the bot works for the person who asked; nil = never.
+	Personal func(a *bot.Approval, q *tools.Question, grants []policy.Grant) bool
 	// Alive reports whether the server of a grant is still the one that the grant was stored for; nil = it is.
 	Alive func(policy.Grant) bool
 	// Line returns the facts that record a standing approval that is stored or revoked; they are stored with it. nil =

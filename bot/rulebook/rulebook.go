@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/pathrule"
 	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/shell"
@@ -137,6 +139,21 @@ func (b *Book) Covers(a *bot.Approval, q *tools.Question, grants []policy.Grant)
 	r.Grants = grants
 	d := b.deps.Policy.Decide(r)
 	return d.Effect == policy.Allow && !d.Reading
+}
+
+// Personal reports whether grants of a group count only in the workspace of the person who asked, because each has one.
+func (b *Book) Personal(a *bot.Approval, q *tools.Question, grants []policy.Grant) bool {
+	shared := slices.Concat(b.deps.Commands.Dirs(), b.deps.Files.Dirs())
+	if !a.Place.Group || a.Session.Person() == "" || q.Dir == "" || slices.Contains(shared, q.Dir) {
+		return false
+	}
+	return slices.ContainsFunc(grants, func(g policy.Grant) bool {
+		where := g.Dir
+		if where == "" {
+			where = g.Input
+		}
+		return pathrule.Inside(q.Dir, where)
+	})
 }
 
 // Alive reports whether the server of a grant is still the one for which it was stored, and describes the tool in the

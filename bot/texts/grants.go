@@ -17,6 +17,7 @@ type grantBook struct {
 	Offers                                        map[policy.OfferKind]string // line of the list; with the rule
 	Labels                                        map[policy.OfferKind]string // of the button; with what is short of it
 	AllFiles, AllFilesButton                      string                      // for those below the working directory
+	Personal                                      string                      // name
 	Where, While                                  string                      // directory; files
 	Past                                          count
 	PastNone                                      string
@@ -160,6 +161,11 @@ func fromRoot(p, root string) string {
 		return rest
 	}
 	return path.Clean(p)
+}
+
+// Personal says that a rule of a group counts only where the bot works for one person.
+func (w Words) Personal(language, name string) string {
+	return fmt.Sprintf(w.in(language).Grants.Personal, named(name))
 }
 
 // Past says how often this bot asked about what a rule would cover, with examples.

@@ -47,7 +47,7 @@ func grants(l string) map[string][]string {
 		"Past": {w.Past(l, 0, nil), w.Past(l, 1, []string{"a"}), w.Past(l, 5, []string{"a", "b", "c"})}, "RevokeButton": {w.RevokeButton(l, 3)},
 		"PageButtons": {newer, older}, "Rules": {w.Rules(l, nil, 1, 0, ""), w.Rules(l, nil, 1, 0, "note"), w.Rules(l, rules, 6, 12, "note"), w.Rules(l, rules[:1], 1, 1, "")},
 		"Revoked": {w.Revoked(l, rules[0])}, "RevokedAlready": {w.RevokedAlready(l)},
-		"RuleEnds": {w.RuleEnds(l, rules[0].At), w.RuleEnds(l, time.Time{})}, "RuleEndsSoon": {w.RuleEndsSoon(l, rules[0])}, "RuleKept": {w.RuleKept(l, rules[0])},
+		"Personal": {w.Personal(l, "Ann")}, "RuleEnds": {w.RuleEnds(l, rules[0].At), w.RuleEnds(l, time.Time{})}, "RuleEndsSoon": {w.RuleEndsSoon(l, rules[0])}, "RuleKept": {w.RuleKept(l, rules[0])},
 		"KeepRuleButton": {w.KeepRuleButton(l, 7)}, "KeepButton": {w.KeepButton(l)}, "EndButton": {w.EndButton(l)},
 	}
 }

@@ -162,6 +162,7 @@ func newService(c *Core, ch channel) (*service, error) {
 		Names:     c.moves.Names,
 		Blobs:     c.stores.Blobs,
 		Covers:    c.book.Covers,
+		Personal:  c.book.Personal,
 		Alive:     c.book.Alive,
 		RuleDays:  c.cfg.Telegram.ApprovalRuleDays,
 		Apply:     store.Apply,
