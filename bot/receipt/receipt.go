@@ -113,7 +113,7 @@ func New(deps Deps) *Receipts { return &Receipts{deps: deps} }
 func (d *Receipts) Feature() feature.Feature {
 	return feature.Feature{
 		Name:     "receipt",
-		Commands: []feature.Command{{Name: "undo", Run: d.offerUndo}},
+		Commands: []feature.Command{{Name: "undo", Unlisted: d.deps.Files == nil, Run: d.offerUndo}},
 		Buttons:  []feature.Button{{Prefix: Prefix, Presser: d}},
 		Below:    d.Buttons,
 		After:    d.After,

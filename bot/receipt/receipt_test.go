@@ -141,6 +141,16 @@ func TestReceipt(t *testing.T) {
 	}
 }
 
+// TestUnkept: /undo where no copies of files are kept is not listed, and says so.
+func TestUnkept(t *testing.T) {
+	t.Parallel()
+	command := receipt.New(receipt.Deps{Store: bottest.New()}).Feature().Commands[0]
+	e, err := command.Run(t.Context(), &turn.Call{Session: private.SessionKey(""), Message: &bot.Message{Place: private}})
+	if err != nil || !command.Unlisted || len(e.Change.Send) != 1 || !strings.Contains(e.Change.Send[0].Content.Text, "I keep no copies of files here") {
+		t.Errorf("listed: %t, %+v, %v", !command.Unlisted, e, err)
+	}
+}
+
 // TestClocks: the time between entries of processes whose clocks differ is at least that of the model.
 func TestClocks(t *testing.T) {
 	t.Parallel()

@@ -87,9 +87,8 @@ const mostUndone = 20
 // put back.
 func (d *Receipts) offerUndo(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
-	none := func() (turn.Effect, error) { return call.ReplyText(w.UndoNone(msg.Language)), nil }
 	if d.deps.Files == nil {
-		return none()
+		return call.ReplyText(w.UndoUnkept(msg.Language)), nil
 	}
 	tail, err := d.deps.Store.Tail(ctx, call.Session, rooms[len(rooms)-1])
 	if err != nil {
@@ -111,7 +110,7 @@ func (d *Receipts) offerUndo(ctx context.Context, call *turn.Call) (turn.Effect,
 			return call.Reply(d.undoQuestion(msg, &a)), nil
 		}
 	}
-	return none()
+	return call.ReplyText(w.UndoNone(msg.Language)), nil
 }
 
 // askToUndo asks once more before files are put back.

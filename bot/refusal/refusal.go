@@ -136,7 +136,7 @@ func (d Explainer) explainTurn(ctx context.Context, call *turn.Call, wanted func
 	if len(list) == 0 {
 		return "", nil
 	}
-	return d.Words.At(call.Message.Place).Why(call.Message.Language, list), nil
+	return d.Words.At(call.Message.Place).Why(call.Message.Language, call.Admin, list), nil
 }
 
 // declined returns the question about a call that a person denied, or nobody answered; one without ID if there is none.

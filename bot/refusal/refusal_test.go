@@ -35,7 +35,7 @@ func conversation(t *testing.T) (refusal.Explainer, *turn.Call) {
 	if _, err := store.Apply(t.Context(), &bot.Change{Append: &bot.Append{Session: session, Entries: entries}}); err != nil {
 		t.Fatal(err)
 	}
-	return refusal.Explainer{Store: store, Words: texts.Words{}}, &turn.Call{Session: session, Message: &bot.Message{Place: place, Message: "9", Query: "q"}}
+	return refusal.Explainer{Store: store, Words: texts.Words{}}, &turn.Call{Admin: true, Session: session, Message: &bot.Message{Place: place, Message: "9", Query: "q"}}
 }
 
 // TestRefusal: the button explains its own turn, /why the last one that has refusals, nothing explains another's.
@@ -57,6 +57,12 @@ func TestRefusal(t *testing.T) {
 	const want = "⛔ rm 1.0\nA policy rule denies this.\nRule: tools.policy.rules[0]\nWhat would allow it: an admin can change that rule in the configuration."
 	if got := e.Change.Send[1]; !strings.HasPrefix(got.Content.Text, want) || got.ReplyTo != "9" {
 		t.Errorf("%+v", got)
+	}
+	call.Admin = false
+	e, err = desk.Press(t.Context(), call)
+	const plain = "⛔ rm 1.0\nA policy rule denies this.\nWhat would allow it: an admin can change that rule in the configuration."
+	if err != nil || len(e.Change.Send) != 2 || e.Change.Send[1].Content.Text != plain {
+		t.Errorf("to somebody who is no admin: %+v, %v", e, err)
 	}
 	e, err = desk.Why(t.Context(), call)
 	if err != nil || len(e.Change.Send) != 1 {

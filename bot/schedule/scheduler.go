@@ -136,12 +136,12 @@ func New(deps Deps, opts Options) *Scheduler {
 	return &Scheduler{deps: deps, opts: opts, nudged: make(chan struct{}, 1)}
 }
 
-// Feature returns /schedule, with the timer of the tasks; d is nil where nothing is scheduled.
-func (d *Scheduler) Feature(words texts.Words) feature.Feature {
+// Feature returns /schedule, with the timer of the tasks; d is nil where nothing is scheduled, which off says.
+func (d *Scheduler) Feature(off func(language string) string) feature.Feature {
 	return feature.Feature{
 		Name:     "schedule",
 		Off:      d == nil,
-		Commands: []feature.Command{{Name: "schedule", Run: d.Command, OffText: words.ScheduleOff}},
+		Commands: []feature.Command{{Name: "schedule", Run: d.Command, OffText: off}},
 		Buttons:  []feature.Button{{Prefix: Prefix, Presser: d}},
 		Run:      d.Run,
 		Follow:   d.Follow,

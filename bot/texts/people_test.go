@@ -36,7 +36,7 @@ func people(l string) map[string][]string {
 		"GroupConfigured": {w.GroupConfigured(l, "-100")}, "Admitted": {w.Admitted(l, ann), w.Admitted(l, group)}, "AdmittedAlready": {w.AdmittedAlready(l, ann)},
 		"Removed": {w.Removed(l, ann, true), w.Removed(l, ann, false)}, "LastAdmin": {w.LastAdmin(l)}, "NotAdmitted": {w.NotAdmitted(l, "5")},
 		"YouAreAdmitted": {w.YouAreAdmitted(l, false), w.YouAreAdmitted(l, true)},
-		"WhyButton":      {w.WhyButton(l)}, "WhyNothing": {w.WhyNothing(l)}, "Why": {why(l), w.Why(l, []texts.Refusal{{Tool: "bash", Args: "{}", Asked: bot.Approval{ID: "q", State: bot.Denied, ByName: "Ann", Decided: at}}})},
+		"WhyButton":      {w.WhyButton(l)}, "WhyNothing": {w.WhyNothing(l)}, "Why": {why(l), w.Why(l, true, []texts.Refusal{{Tool: "bash", Args: "{}", Asked: bot.Approval{ID: "q", State: bot.Denied, ByName: "Ann", Decided: at}}})},
 	}
 }
 
@@ -64,7 +64,7 @@ func why(l string) string {
 	} {
 		list = append(list, texts.Refusal{Tool: "bash", Args: "{}", Reason: reason.New(reason.PolicyDenies), Rule: rule})
 	}
-	return strings.NewReplacer("built-in: allow_network = false", "", "hidden in this chat", "", "not a tool of the sub-agent", "", "not offered", "", "not possible", "", "default: ask (no matching rules)", "").Replace(w.Why(l, list))
+	return strings.NewReplacer("built-in: allow_network = false", "", "hidden in this chat", "", "not a tool of the sub-agent", "", "not offered", "", "not possible", "", "default: ask (no matching rules)", "").Replace(w.Why(l, true, list))
 }
 
 // TestCures: each kind of rule has its own way out, in every language.

@@ -103,7 +103,7 @@ func TestReasonLeftOut(t *testing.T) {
 func TestReasonOfOldRecord(t *testing.T) {
 	t.Parallel()
 	old := texts.Refusal{Tool: "bash", Args: "{}", Reason: reason.Plain("No rule allows `x`."), Rule: "default: ask (no matching rules)"}
-	if got := w.Why("de", []texts.Refusal{old}); !strings.Contains(got, old.Reason.String()) {
+	if got := w.Why("de", true, []texts.Refusal{old}); !strings.Contains(got, old.Reason.String()) {
 		t.Error(got)
 	}
 }

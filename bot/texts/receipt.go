@@ -88,6 +88,7 @@ type undoBook struct {
 	Removed, Restored       string // files that were put back
 	Done                    string // name, time
 	Again                   string // it is done already
+	Unkept                  string
 	Busy, Nothing, None     string
 	Asked, AskedPrivate     string // a question is open, here or in private
 	More                    count
@@ -314,6 +315,9 @@ func (w Words) UndoAgain(language string) string { return w.in(language).Receipt
 
 // UndoNone says that no answer can be undone.
 func (w Words) UndoNone(language string) string { return w.in(language).Receipts.Undo.None }
+
+// UndoUnkept says that nothing can be put back where people are, because no copies are kept there.
+func (w Words) UndoUnkept(language string) string { return w.in(language).Receipts.Undo.Unkept }
 
 // Undone says who has put files back, and what has become of them, marked as in a receipt.
 func (w Words) Undone(language string, c *ReceiptChanges) string {

@@ -37,6 +37,7 @@ type whyBook struct {
 	Cures           map[string]string // what would allow calls that rules with this beginning refuse
 	Tool            string            // the cure where no rule decided
 	Config          string            // the cure of any other rule
+	Policy          string            // behind it for admins
 }
 
 // CommandIn returns the command that the arguments of a call have; "" = it is no command.
@@ -56,8 +57,9 @@ func (w Words) WhyButton(language string) string { return w.in(language).Refusal
 // WhyNothing answers /why where nothing was refused.
 func (w Words) WhyNothing(language string) string { return w.in(language).Refusals.Nothing }
 
-// Why explains why calls were refused: what, why, by which rule, and what would allow it.
-func (w Words) Why(language string, list []Refusal) string {
+// Why explains why calls were refused: what, why, by which rule, and what would allow it. Only admins are told which key
+// of the configuration it is, and which command shows it.
+func (w Words) Why(language string, admin bool, list []Refusal) string {
 	b := w.in(language).Refusals
 	parts := make([]string, len(list))
 	for i, r := range list {
@@ -73,10 +75,14 @@ func (w Words) Why(language string, list []Refusal) string {
 			continue
 		}
 		lines = append(lines, render.Cut(w.refused(language, &r), ruleLength))
-		if r.Rule != "" {
+		cure := b.cureOf(r.Rule)
+		if r.Rule != "" && (admin || cure != b.Config) {
 			lines = append(lines, fmt.Sprintf(b.Rule, w.rule(language, r.Rule)))
 		}
-		parts[i] = strings.Join(append(lines, fmt.Sprintf(b.Cure, b.cureOf(r.Rule))), "\n")
+		if admin && cure == b.Config {
+			cure += " " + b.Policy
+		}
+		parts[i] = strings.Join(append(lines, fmt.Sprintf(b.Cure, cure)), "\n")
 	}
 	return strings.Join(parts, "\n\n")
 }

@@ -21,17 +21,17 @@ type zoneBook struct {
 
 // scheduleBook is what is said of scheduled tasks.
 type scheduleBook struct {
-	Head, HeadGroup, None, NoneGroup, Off string
-	States                                scheduleStates
-	Runs                                  scheduleRuns
-	Cron                                  string // expression, zone
-	Once, By                              string // when; name
-	Text, Reminder                        string // of the task, or of the reminder
-	More                                  string // pages
-	Asks                                  string // name
-	Buttons                               scheduleButtons
-	Deleted, Gone, Busy, Started          string
-	NotYours, OwnerOnly                   string // name
+	Head, HeadGroup, None, NoneGroup, Off, Elsewhere string
+	States                                           scheduleStates
+	Runs                                             scheduleRuns
+	Cron                                             string // expression, zone
+	Once, By                                         string // when; name
+	Text, Reminder                                   string // of the task, or of the reminder
+	More                                             string // pages
+	Asks                                             string // name
+	Buttons                                          scheduleButtons
+	Deleted, Gone, Busy, Started                     string
+	NotYours, OwnerOnly                              string // name
 }
 
 // scheduleStates is when a task runs next, or why it does not.
@@ -226,6 +226,9 @@ func (w Words) ScheduleStarted(language string) string { return w.in(language).S
 
 // ScheduleOff says that nothing can be scheduled.
 func (w Words) ScheduleOff(language string) string { return w.in(language).Schedule.Off }
+
+// ScheduleElsewhere says that nothing can be scheduled where people are, whatever the configuration says.
+func (w Words) ScheduleElsewhere(language string) string { return w.in(language).Schedule.Elsewhere }
 
 // ScheduleNotYours says that a task is somebody else's. owner is whose; only says that admins may not do this either.
 func (w Words) ScheduleNotYours(language, owner string, only bool) string {

@@ -154,6 +154,7 @@ func everything(l string) map[string][]string {
 	m["AsideHelp"], m["AsideFailed"] = []string{w.AsideHelp(l)}, []string{w.AsideFailed(l)}
 	m["UndoNone"], m["UndoAgain"] = []string{w.UndoNone(l)}, []string{w.UndoAgain(l)}
 	m["UndoAsked"] = []string{w.UndoAsked(l, false), w.UndoAsked(l, true)}
+	m["UndoUnkept"], m["ScheduleElsewhere"] = []string{w.UndoUnkept(l)}, []string{w.ScheduleElsewhere(l)}
 	m["UndoButton"], m["UndoButtons"], m["UndoBusy"], m["UndoNothing"] = []string{w.UndoButton(l)}, []string{yes, remove, no}, []string{w.UndoBusy(l)}, []string{w.UndoNothing(l)}
 	for _, why := range []string{
 		undo.Changed, undo.Mixed, undo.Special, undo.Large, undo.Full, undo.Names, undo.Failed, undo.Many, undo.Slow, undo.Interrupted,

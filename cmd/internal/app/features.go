@@ -31,6 +31,10 @@ func (s *service) listFeatures(store bot.Store, questions servers.Questions, sto
 		Words:  words,
 		Now:    c.now,
 	}
+	unscheduled := words.ScheduleOff
+	if own(ch.name) {
+		unscheduled = words.ScheduleElsewhere
+	}
 	return feature.List{
 		conversation.Feature(),
 		status.Feature(),
@@ -49,7 +53,7 @@ func (s *service) listFeatures(store bot.Store, questions servers.Questions, sto
 			Run:    func(ctx context.Context) error { return c.models.Learnt.Run(ctx, s.tellAside) },
 			Follow: c.models.Learnt.Follow,
 		},
-		c.plan.Feature(words),
+		c.plan.Feature(unscheduled),
 		s.hooks.Feature(words),
 		c.zones.Feature(),
 		c.skillHandler.Feature(words, s.operators, func(place bot.Place) { s.outbox.Wake(place) }),

@@ -15,11 +15,15 @@ import (
 
 // receipts builds what tells people what an answer took, and puts back the files that it changed.
 func (c *Core) receipts(ch channel, store bot.Store) *receipt.Receipts {
+	var files receipt.Files
+	if !own(ch.name) { // openUndo keeps none there
+		files = c.undo
+	}
 	return receipt.New(receipt.Deps{
 		Store: store, Rights: ch.rights, Called: ch.called, Words: c.words(), Now: c.now,
 		Wanted: c.own.Receipts, Redact: c.redactor.String, Plain: chain.StripMarks,
 		Putting: receipt.Putting{
-			Files: c.undo, Workspace: c.undoOf, Line: c.undoLine,
+			Files: files, Workspace: c.undoOf, Line: c.undoLine,
 			Tell: func(session bot.SessionKey, id, text string) bot.Fact {
 				return news.Told(session, c.now(), id, text)
 			},
