@@ -3,6 +3,8 @@ package texts
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -22,7 +24,7 @@ type invitationsBook struct {
 	UsedUp, Invited, InPrivate string
 	Made, MadeGroup            string // the link follows
 	Uses                       count
-	Until, Limit               string // a time; what, how much
+	Until                      string // a time
 	Group, By                  string // who made it
 	Revoke                     string
 	Head, None                 string
@@ -47,9 +49,19 @@ func (w Words) terms(language string, i *Invitation) string {
 	}
 	parts = append(parts, b.People.Invitations.Uses.say(i.Left), fmt.Sprintf(b.People.Invitations.Until, w.Moment(language, i.Expires)))
 	if i.Quota != "" {
-		parts = append(parts, fmt.Sprintf(b.People.Invitations.Limit, i.Quota, i.Limit))
+		parts = append(parts, w.allowance(language, i.setting()))
 	}
 	return strings.Join(parts, " · ")
+}
+
+// setting returns the limit that comes with an invitation; one that is no number is none.
+func (i *Invitation) setting() Setting {
+	unit, window, _ := strings.Cut(i.Quota, "/")
+	amount, _ := strconv.ParseFloat(strings.TrimPrefix(i.Limit, "$"), 64) // "off" is 0
+	if unit == "usd" {
+		unit, amount = USD, amount*1e6
+	}
+	return Setting{Unit: unit, Window: Window(window), Limit: int64(math.Round(amount))}
 }
 
 // Invited answers /invite with a link, which is on a line of its own.

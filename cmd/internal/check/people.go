@@ -55,8 +55,8 @@ func (k *inspector) approvals(key string, required int, own []int64) {
 		)
 	case required > 1 && others < required:
 		k.warn(
-			key, "when one of the %s who may approve asks, only %s are left and %d must%s",
-			countInWords(len(may)), countInWords(others), required, cure,
+			key, "when one of the %s who may approve asks, the others are too few: %d must%s",
+			countInWords(len(may)), required, cure,
 		)
 	case required == 1 && !t.ApprovalByRequester:
 		k.byOthers(may)
