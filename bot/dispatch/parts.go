@@ -28,7 +28,7 @@ type Outbox interface {
 }
 
 // Signs are shown on messages that are not answered at once (bot/sign). What is reported must not block.
-type Signs interface {
+type Signs interface { //nolint:interfacebloat // the life of a sign
 	// Waits reports that a message may wait behind a turn of the session.
 	Waits(session bot.SessionKey)
 	// Crowded reports that a message waits because many are asking, and not behind a turn of its session.
