@@ -297,7 +297,7 @@ func TestOneFirstAdmin(t *testing.T) {
 func TestStrangerIsAdmitted(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, access.Options{Admins: []string{"7"}, Users: []string{"42"}})
-	want(t, "stranger", h.says("9", "hello, press this: https://evil.example", "").Reply, "I only talk to people on my list. I have asked an admin to let you in;")
+	want(t, "stranger", h.says("9", "hello, press this: https://evil.example", "").Reply, "I only talk to people on my list. I have asked an admin whether to let you in;")
 	if len(h.sent) != 1 || h.sent[0].Place.Chat != "7" || h.sent[0].Content.Text != "Somebody new would like to talk to me and waits for your answer:\nP9\nhello, press this: https://evil.example\nTheir id: 9" {
 		t.Fatalf("the admin is told: %+v", h.sent)
 	}

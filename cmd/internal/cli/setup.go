@@ -325,7 +325,7 @@ func (c *command) start(ctx context.Context, s *setup) error {
 		}
 	}
 	s.in.say(
-		"The bot starts; Ctrl-C ends it. Later: %s. If something does not work: %s\nNext: %s",
+		"The bot starts; Ctrl-C ends it. Later, in this directory: %s. If something does not work: %s\nNext: %s",
 		s.command("serve"), s.command("doctor"), s.next(cfg),
 	)
 	opts := c.options(cfg)

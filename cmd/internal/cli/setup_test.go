@@ -215,7 +215,7 @@ func TestSetup(t *testing.T) {
 		t.Errorf("the last question is not set apart, or speaks of the parts of a kernel: %q", asked)
 	}
 	d.types("")
-	d.sees(`Written: .*/zephbot\.toml \(only this account can read it\)\.\nThe bot starts; Ctrl-C ends it\. Later: zephbot serve\.`)
+	d.sees(`Written: .*/zephbot\.toml \(only this account can read it\)\.\nThe bot starts; Ctrl-C ends it\. Later, in this directory: zephbot serve\.`)
 	d.sees("Next: write to the bot. In a group: add it there")
 	d.hears("You are an admin") // the messages that setup has read, answered by the service with one greeting
 	c.tg.Say(1001, 1001, telegramtest.Message{Text: "good morning"})

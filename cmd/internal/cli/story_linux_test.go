@@ -421,7 +421,7 @@ func TestAdmission(t *testing.T) {
 	t.Parallel()
 	s := tell(t)
 	s.ask("say", fields{"me": simulator.Dora, "chat": simulator.Dora, "text": "hello"}, nil)
-	s.see(simulator.Dora, simulator.Dora, 0, "I have asked an admin to let you in")
+	s.see(simulator.Dora, simulator.Dora, 0, "I have asked an admin whether to let you in")
 	card := s.see(simulator.Ann, simulator.Ann, 0, "Dora", "1004")
 	s.shotOf(fmt.Sprintf("%d/%[1]d/0", simulator.Ann), "admit")
 	s.press(simulator.Ann, simulator.Ann, &card, "Admit")
