@@ -22,7 +22,7 @@ func (g *Guard) Summary(ctx context.Context) (string, error) {
 		return "", err
 	}
 	blocked := func(e Entry) bool { return e.Role == Blocked }
-	admitted := joined(
+	admitted := joinParts(
 		", ", countInWords(len(slices.DeleteFunc(entries, blocked)), "person", "people"),
 		countInWords(len(slices.DeleteFunc(chats, blocked)), "group", "groups"),
 	)
@@ -30,7 +30,7 @@ func (g *Guard) Summary(ctx context.Context) (string, error) {
 	if slices.Contains(g.opts.Users, Everyone) {
 		users = "EVERYONE (all people)"
 	}
-	people := joined(" and ", users, countInWords(len(g.opts.Admins), "admin", "admins"))
+	people := joinParts(" and ", users, countInWords(len(g.opts.Admins), "admin", "admins"))
 	groups := countInWords(len(g.opts.Chats), "group", "groups")
 	if slices.Contains(g.opts.Chats, Everyone) {
 		groups = "ALL GROUPS"
@@ -41,15 +41,15 @@ func (g *Guard) Summary(ctx context.Context) (string, error) {
 	if groups == "" && !strings.Contains(admitted, "group") {
 		groups = "no group"
 	}
-	text := joined(", ", people, groups)
+	text := joinParts(", ", people, groups)
 	if admitted != "" {
 		admitted = "admitted in the chat: " + admitted
 	}
-	return joined("; ", text, admitted), nil
+	return joinParts("; ", text, admitted), nil
 }
 
-// joined returns the parts that are not empty, with a separator between them.
-func joined(separator string, parts ...string) string {
+// joinParts returns the parts that are not empty, with a separator between them.
+func joinParts(separator string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), separator)
 }
 

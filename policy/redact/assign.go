@@ -107,7 +107,7 @@ func read(s string, n int, v value) (value, bool) {
 	case first == '|' || first == '>':
 		return block(s, n, v)
 	case first == '<' && following(s, n+1) == '<':
-		return heredoc(s, n, v)
+		return readHeredoc(s, n, v)
 	}
 	return bare(s, n, v)
 }
@@ -158,8 +158,8 @@ func following(s string, i int) byte {
 	return s[i]
 }
 
-// heredoc reads the line below <<WORD, as in a shell or HCL.
-func heredoc(s string, n int, v value) (value, bool) {
+// readHeredoc reads the line below <<WORD, as in a shell or HCL.
+func readHeredoc(s string, n int, v value) (value, bool) {
 	line := n + upTo(s[n:], "\n")
 	word := strings.Trim(s[n:line], "<-~ \"'\r")
 	if line == len(s) || word == "" || strings.ContainsFunc(word, func(r rune) bool { return !isLetter(r) && r != '_' }) {

@@ -180,8 +180,8 @@ func (x *elements) text() (string, error) {
 	return t.String(), err
 }
 
-// attribute is the value of an attribute, by its name without a prefix.
-func attribute(e *xml.StartElement, name string) string {
+// attributeOf is the value of an attribute, by its name without a prefix.
+func attributeOf(e *xml.StartElement, name string) string {
 	for _, a := range e.Attr {
 		if a.Name.Local == name {
 			return a.Value
@@ -192,7 +192,7 @@ func attribute(e *xml.StartElement, name string) string {
 
 // intAttribute is a whole number in an attribute, or what stands for none.
 func intAttribute(e *xml.StartElement, name string, otherwise int) int {
-	return wholeNumber(attribute(e, name), otherwise)
+	return wholeNumber(attributeOf(e, name), otherwise)
 }
 
 // relationID is the id of what an element refers to in another file of the archive: an attribute "id" with a prefix, as
@@ -220,9 +220,9 @@ func (p *parts) relations(name string) (map[string]related, error) {
 	err := p.readIfThere(dir+"_rels/"+base+".rels", func(x *elements) error {
 		return x.each("Relationship", func(e *xml.StartElement) error {
 			r := related{
-				kind:     path.Base(attribute(e, "Type")),
-				target:   attribute(e, "Target"),
-				external: attribute(e, "TargetMode") == "External",
+				kind:     path.Base(attributeOf(e, "Type")),
+				target:   attributeOf(e, "Target"),
+				external: attributeOf(e, "TargetMode") == "External",
 			}
 			switch {
 			case r.external:
@@ -231,7 +231,7 @@ func (p *parts) relations(name string) (map[string]related, error) {
 			default:
 				r.target = path.Join(dir, r.target)
 			}
-			found[attribute(e, "Id")] = r
+			found[attributeOf(e, "Id")] = r
 			return nil
 		})
 	})

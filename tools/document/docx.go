@@ -47,7 +47,7 @@ func readDOCX(t *text, p *parts) error {
 		d.readIfThere(dir+"styles.xml", d.readStyles),
 		d.readIfThere(dir+"numbering.xml", d.lists.read),
 		d.readAside(dir+"comments.xml", "comment", func(e *xml.StartElement, said string) {
-			d.comments[attribute(e, "id")] = remark("comment", attribute(e, "author"), said)
+			d.comments[attributeOf(e, "id")] = remark("comment", attributeOf(e, "author"), said)
 		}),
 		d.readAside(dir+"footnotes.xml", "footnote", d.keepNote),
 		d.readAside(dir+"endnotes.xml", "endnote", d.keepNote),
@@ -74,18 +74,18 @@ func readDOCX(t *text, p *parts) error {
 func (d *docx) readStyles(x *elements) error {
 	d.styles = map[string]docxStyle{}
 	return x.each("style", func(e *xml.StartElement) error {
-		id, style := attribute(e, "styleId"), docxStyle{}
+		id, style := attributeOf(e, "styleId"), docxStyle{}
 		err := x.children(func(e *xml.StartElement) error {
 			switch e.Name.Local {
 			case "name":
-				name := strings.ToLower(attribute(e, "val"))
+				name := strings.ToLower(attributeOf(e, "val"))
 				if level, ok := strings.CutPrefix(name, "heading "); ok {
 					style.level = wholeNumber(level, 0)
 				} else if name == "title" {
 					style.level = 1
 				}
 			case "basedOn":
-				if parent, ok := d.styles[attribute(e, "val")]; ok && style.level == 0 {
+				if parent, ok := d.styles[attributeOf(e, "val")]; ok && style.level == 0 {
 					style.level = parent.level
 				}
 			case "pPr":
@@ -126,7 +126,7 @@ func (d *docx) readAside(name, element string, keep func(e *xml.StartElement, sa
 
 func (d *docx) keepNote(e *xml.StartElement, said string) {
 	if strings.TrimSpace(said) != "" { // the lines that separate notes are notes, too
-		d.notes[e.Name.Local+attribute(e, "id")] = strings.ReplaceAll(strings.TrimSpace(said), "\n", "\n    ")
+		d.notes[e.Name.Local+attributeOf(e, "id")] = strings.ReplaceAll(strings.TrimSpace(said), "\n", "\n    ")
 	}
 }
 
@@ -189,7 +189,7 @@ func (d *docx) table(x *elements, t *text) error {
 				case "gridBefore":
 					cells = append(cells, make([]string, min(max(intAttribute(e, "val", 0), 0), emptyCells))...)
 				case "ins", "del":
-					said := remark(changeWord[e.Name.Local]+" row", attribute(e, "author"), "")
+					said := remark(changeWord[e.Name.Local]+" row", attributeOf(e, "author"), "")
 					cells = append(cells, strings.Replace(said, ":]", "]", 1))
 				}
 				return nil
@@ -226,7 +226,7 @@ func (d *docx) cell(x *elements) (cell string, span int, err error) {
 				case "gridSpan":
 					span = intAttribute(e, "val", 1)
 				case "vMerge":
-					goesOn = attribute(e, "val") != "restart"
+					goesOn = attributeOf(e, "val") != "restart"
 				}
 				return nil
 			})
@@ -348,7 +348,7 @@ func (p *docxParagraph) readProperties(x *elements) error {
 	return x.children(func(e *xml.StartElement) error {
 		switch e.Name.Local {
 		case "pStyle":
-			p.style = attribute(e, "val")
+			p.style = attributeOf(e, "val")
 		case "outlineLvl":
 			if level := intAttribute(e, "val", 9); level < 9 {
 				p.level = level + 1
@@ -357,7 +357,7 @@ func (p *docxParagraph) readProperties(x *elements) error {
 			return x.children(func(e *xml.StartElement) error {
 				switch e.Name.Local {
 				case "numId":
-					p.list.num = attribute(e, "val")
+					p.list.num = attributeOf(e, "val")
 				case "ilvl":
 					p.list.level = intAttribute(e, "val", 0)
 				}
@@ -377,7 +377,7 @@ func (d *docx) inline(x *elements, p *docxParagraph) error {
 			return p.readProperties(x)
 		case "rPr":
 			return x.children(func(e *xml.StartElement) error {
-				hidden = hidden || e.Name.Local == "vanish" && isOn(attribute(e, "val"))
+				hidden = hidden || e.Name.Local == "vanish" && isOn(attributeOf(e, "val"))
 				return nil
 			})
 		case "t", "delText":
@@ -398,9 +398,9 @@ func (d *docx) inline(x *elements, p *docxParagraph) error {
 			target := d.links[relationID(e)].target
 			return d.link(x, p, target)
 		case "fldSimple":
-			return d.link(x, p, linkOf(attribute(e, "instr")))
+			return d.link(x, p, linkOf(attributeOf(e, "instr")))
 		case "fldChar":
-			p.field(attribute(e, "fldCharType"))
+			p.field(attributeOf(e, "fldCharType"))
 			return nil
 		case "instrText", "delInstrText":
 			s, err := x.text()
@@ -409,7 +409,7 @@ func (d *docx) inline(x *elements, p *docxParagraph) error {
 			}
 			return err
 		case "footnoteReference", "endnoteReference":
-			note := strings.TrimSuffix(name, "Reference") + attribute(e, "id")
+			note := strings.TrimSuffix(name, "Reference") + attributeOf(e, "id")
 			if d.notes[note] == "" {
 				return nil
 			}
@@ -418,9 +418,9 @@ func (d *docx) inline(x *elements, p *docxParagraph) error {
 			}
 			return p.line.add(fmt.Sprintf("[^%d]", slices.Index(d.cited, note)+1))
 		case "commentReference":
-			return p.line.add(d.comments[attribute(e, "id")])
+			return p.line.add(d.comments[attributeOf(e, "id")])
 		case "docPr":
-			p.alt = attribute(e, "descr")
+			p.alt = attributeOf(e, "descr")
 			return nil
 		case "blip":
 			return p.line.add(pictureMark(p.alt))
@@ -473,7 +473,7 @@ func (d *docx) link(x *elements, p *docxParagraph, target string) error {
 
 // change reads what somebody inserted or deleted.
 func (d *docx) change(x *elements, p *docxParagraph, e *xml.StartElement) error {
-	mark := strings.TrimSuffix(remark(changeWord[e.Name.Local], attribute(e, "author"), ""), "]")
+	mark := strings.TrimSuffix(remark(changeWord[e.Name.Local], attributeOf(e, "author"), ""), "]")
 	shown, err := d.aside(x, p)
 	if shown == "" {
 		return err

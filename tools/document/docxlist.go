@@ -38,7 +38,7 @@ func (l *docxLists) read(x *elements) error {
 			switch e.Name.Local {
 			case "abstractNum":
 				levels := make([]docxLevel, maxLevels)
-				l.kinds[attribute(e, "abstractNumId")] = levels
+				l.kinds[attributeOf(e, "abstractNumId")] = levels
 				return x.each("lvl", func(e *xml.StartElement) error {
 					n := intAttribute(e, "ilvl", -1)
 					if n < 0 || n >= maxLevels {
@@ -50,21 +50,21 @@ func (l *docxLists) read(x *elements) error {
 						case "start":
 							levels[n].start = intAttribute(e, "val", 1)
 						case "numFmt":
-							levels[n].format = attribute(e, "val")
+							levels[n].format = attributeOf(e, "val")
 						case "lvlText":
-							levels[n].text = attribute(e, "val")
+							levels[n].text = attributeOf(e, "val")
 						}
 						return nil
 					})
 				})
 			case "num":
 				list := docxList{starts: map[int]int{}}
-				id, level := attribute(e, "numId"), 0
+				id, level := attributeOf(e, "numId"), 0
 				var inside func(e *xml.StartElement) error
 				inside = func(e *xml.StartElement) error {
 					switch e.Name.Local {
 					case "abstractNumId":
-						list.kind = attribute(e, "val")
+						list.kind = attributeOf(e, "val")
 					case "lvlOverride":
 						level = intAttribute(e, "ilvl", 0)
 					case "startOverride":

@@ -17,7 +17,7 @@ func readEPUB(t *text, p *parts) error {
 	err := p.readPart("META-INF/container.xml", func(x *elements) error {
 		return x.each("rootfile", func(e *xml.StartElement) error {
 			if book == "" {
-				book = attribute(e, "full-path")
+				book = attributeOf(e, "full-path")
 			}
 			return nil
 		})
@@ -36,14 +36,14 @@ func readEPUB(t *text, p *parts) error {
 		inside = func(e *xml.StartElement) error {
 			switch e.Name.Local {
 			case "item":
-				name, err := url.PathUnescape(attribute(e, "href"))
+				name, err := url.PathUnescape(attributeOf(e, "href"))
 				if err != nil {
-					name = attribute(e, "href")
+					name = attributeOf(e, "href")
 				}
-				files[attribute(e, "id")] = path.Join(path.Dir(book), name)
+				files[attributeOf(e, "id")] = path.Join(path.Dir(book), name)
 				return nil
 			case "itemref":
-				spine = append(spine, files[attribute(e, "idref")])
+				spine = append(spine, files[attributeOf(e, "idref")])
 				return nil
 			case "title", "creator":
 				s, err := x.text()
@@ -108,9 +108,9 @@ func lockedChapters(p *parts) (map[string]bool, error) {
 	locked := map[string]bool{}
 	err := p.readIfThere("META-INF/encryption.xml", func(x *elements) error {
 		return x.each("CipherReference", func(e *xml.StartElement) error {
-			name, err := url.PathUnescape(attribute(e, "URI"))
+			name, err := url.PathUnescape(attributeOf(e, "URI"))
 			if err != nil {
-				name = attribute(e, "URI")
+				name = attributeOf(e, "URI")
 			}
 			locked[partName(name)] = true
 			return nil

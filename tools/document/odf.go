@@ -120,23 +120,23 @@ func (d *odf) locked() (bool, error) {
 func (d *odf) style(x *elements, e *xml.StartElement) (done bool, err error) {
 	switch e.Name.Local {
 	case "style":
-		name := attribute(e, "name")
-		parent := attribute(e, "parent-style-name")
+		name := attributeOf(e, "name")
+		parent := attributeOf(e, "parent-style-name")
 		level := intAttribute(e, "default-outline-level", 0)
 		s := odfStyle{
-			list:  attribute(e, "list-style-name"),
+			list:  attributeOf(e, "list-style-name"),
 			level: max(level, headingStyle(name), headingStyle(parent), d.styles[parent].level),
 		}
 		var inside func(e *xml.StartElement) error
 		inside = func(e *xml.StartElement) error {
 			switch e.Name.Local {
 			case "table-properties":
-				s.hidden = s.hidden || attribute(e, "display") == "false"
+				s.hidden = s.hidden || attributeOf(e, "display") == "false"
 			case "drawing-page-properties":
-				s.hidden = s.hidden || attribute(e, "visibility") == "hidden"
+				s.hidden = s.hidden || attributeOf(e, "visibility") == "hidden"
 			case "text-properties":
 				if name != "" && strings.HasPrefix(e.Name.Space, "style") {
-					s.hidden = s.hidden || attribute(e, "display") == "none"
+					s.hidden = s.hidden || attributeOf(e, "display") == "none"
 				}
 			}
 			return x.children(inside)
@@ -148,13 +148,13 @@ func (d *odf) style(x *elements, e *xml.StartElement) (done bool, err error) {
 		levels := make([]string, maxLevels+1)
 		err = x.children(func(e *xml.StartElement) error {
 			if n := intAttribute(e, "level", 0); e.Name.Local == "list-level-style-number" && n > 0 && n <= maxLevels {
-				if levels[n] = attribute(e, "num-format"); levels[n] == "" {
+				if levels[n] = attributeOf(e, "num-format"); levels[n] == "" {
 					levels[n] = "none"
 				}
 			}
 			return nil
 		})
-		d.lists[attribute(e, "name")] = levels
+		d.lists[attributeOf(e, "name")] = levels
 		return true, err
 	}
 	return false, nil
@@ -196,7 +196,7 @@ func (d *odf) body(x *elements) error {
 func (d *odf) page(x *elements, e *xml.StartElement) error {
 	d.slides++
 	name := fmt.Sprintf("[slide %d", d.slides)
-	if d.styles[attribute(e, "style-name")].hidden {
+	if d.styles[attributeOf(e, "style-name")].hidden {
 		name += ", hidden"
 	}
 	if err := d.t.add(name + "]\n"); err != nil {
@@ -223,7 +223,7 @@ func (d *odf) blocks(x *elements, t *text, level int) error {
 func (d *odf) block(x *elements, e *xml.StartElement, t *text, level int) error {
 	switch e.Name.Local {
 	case "h", "p":
-		level := intAttribute(e, "outline-level", d.styles[attribute(e, "style-name")].level)
+		level := intAttribute(e, "outline-level", d.styles[attributeOf(e, "style-name")].level)
 		line, err := d.paragraph(x)
 		if strings.TrimSpace(line) != "" && (e.Name.Local == "h" || level > 0) {
 			line = headingMark(level) + line
@@ -238,7 +238,7 @@ func (d *odf) block(x *elements, e *xml.StartElement, t *text, level int) error 
 	case "tracked-changes":
 		return x.each("changed-region", func(e *xml.StartElement) error { return d.region(x, e) })
 	case "annotation", "frame", "custom-shape", "a":
-		switch attribute(e, "class") {
+		switch attributeOf(e, "class") {
 		case "page-number", "header", "footer", "date-time", "page":
 			return nil
 		}
@@ -257,7 +257,7 @@ func (d *odf) block(x *elements, e *xml.StartElement, t *text, level int) error 
 
 // list reads a list. style: of the list that it is in, unless it has its own.
 func (d *odf) list(x *elements, e *xml.StartElement, t *text, level int, style string) error {
-	if own := attribute(e, "style-name"); own != "" {
+	if own := attributeOf(e, "style-name"); own != "" {
 		style = own
 	}
 	number := 0
@@ -299,7 +299,7 @@ func (d *odf) list(x *elements, e *xml.StartElement, t *text, level int, style s
 
 // region reads what was inserted or deleted, and by whom.
 func (d *odf) region(x *elements, e *xml.StartElement) error {
-	id := attribute(e, "id")
+	id := attributeOf(e, "id")
 	return x.children(func(e *xml.StartElement) error {
 		c := odfChange{what: map[string]string{"insertion": "inserted", "deletion": "deleted"}[e.Name.Local]}
 		var deleted text
@@ -391,22 +391,22 @@ func (d *odf) piece(x *elements, e *xml.StartElement, l *odfLine) error {
 		return l.add("\n")
 	case "a":
 		shown, err := d.paragraph(x)
-		return errors.Join(l.add(markdownLink(shown, attribute(e, "href"))), err)
+		return errors.Join(l.add(markdownLink(shown, attributeOf(e, "href"))), err)
 	case "note":
 		return d.note(x, l)
 	case "annotation":
 		return d.annotation(x, l)
 	case "change": // something was deleted here
-		if c := d.changes[attribute(e, "change-id")]; c.what == "deleted" && c.text != "" {
+		if c := d.changes[attributeOf(e, "change-id")]; c.what == "deleted" && c.text != "" {
 			return l.add(remark(c.what, c.who, c.text))
 		}
 	case "change-start":
-		if c := d.changes[attribute(e, "change-id")]; c.what != "" {
+		if c := d.changes[attributeOf(e, "change-id")]; c.what != "" {
 			mark := remark(c.what, c.who, "")
 			return l.add(strings.TrimSuffix(mark, "]") + " ")
 		}
 	case "change-end":
-		if d.changes[attribute(e, "change-id")].what != "" {
+		if d.changes[attributeOf(e, "change-id")].what != "" {
 			return l.add("]")
 		}
 	case "frame", "custom-shape", "rect", "g":
@@ -414,9 +414,9 @@ func (d *odf) piece(x *elements, e *xml.StartElement, l *odfLine) error {
 	case "ruby-text", "annotation-end", "bookmark-start", "bookmark-end", "soft-page-break":
 		return nil
 	case "hidden-text":
-		return l.add(remark("hidden", "", attribute(e, "string-value")))
+		return l.add(remark("hidden", "", attributeOf(e, "string-value")))
 	case "span":
-		if d.styles[attribute(e, "style-name")].hidden {
+		if d.styles[attributeOf(e, "style-name")].hidden {
 			shown, err := d.paragraph(x)
 			return errors.Join(l.add(remark("hidden", "", shown)), err)
 		}
@@ -503,7 +503,7 @@ func (d *odf) spreadsheet(x *elements) error {
 			return nil
 		}
 		s := &sheet{t: d.t}
-		if err := s.begin(attribute(e, "name"), d.styles[attribute(e, "style-name")].hidden); err != nil {
+		if err := s.begin(attributeOf(e, "name"), d.styles[attributeOf(e, "style-name")].hidden); err != nil {
 			return err
 		}
 		number := 0
@@ -517,7 +517,7 @@ func (d *odf) rows(x *elements, s *sheet, number *int) error {
 		case "table-row":
 			cells, err := d.cells(x, s)
 			repeated := max(intAttribute(e, "number-rows-repeated", 1), 1)
-			hidden := attribute(e, "visibility") == "collapse" || attribute(e, "visibility") == "filter"
+			hidden := attributeOf(e, "visibility") == "collapse" || attributeOf(e, "visibility") == "filter"
 			if err != nil {
 				return err
 			}
@@ -561,7 +561,7 @@ func (d *odf) cells(x *elements, s *sheet) ([]string, error) {
 			}
 			return err
 		})
-		if date := attribute(e, "date-value"); date != "" && len(said) == 1 { // as any country reads it
+		if date := attributeOf(e, "date-value"); date != "" && len(said) == 1 { // as any country reads it
 			said[0] = strings.Replace(strings.TrimSuffix(date, "T00:00:00"), "T", " ", 1)
 		}
 		shown := strings.TrimSpace(strings.Join(append([]string{strings.Join(said, "\n")}, remarks...), " "))

@@ -58,7 +58,7 @@ func (d *pptx) readAuthors(x *elements) error {
 	var inside func(e *xml.StartElement) error
 	inside = func(e *xml.StartElement) error {
 		if e.Name.Local == "cmAuthor" || e.Name.Local == "author" {
-			d.authors[attribute(e, "id")] = attribute(e, "name")
+			d.authors[attributeOf(e, "id")] = attributeOf(e, "name")
 		}
 		return x.children(inside)
 	}
@@ -72,7 +72,7 @@ func (d *pptx) readSlide(part, name string) (err error) {
 	var content text
 	err = d.readPart(part, func(x *elements) error {
 		return x.children(func(e *xml.StartElement) error { // the root
-			if show := attribute(e, "show"); show != "" && !isOn(show) {
+			if show := attributeOf(e, "show"); show != "" && !isOn(show) {
 				name += ", hidden"
 			}
 			return d.shapes(x, &content, "")
@@ -127,7 +127,7 @@ func (d *pptx) readComments(x *elements) error {
 	inside = func(e *xml.StartElement) error {
 		switch e.Name.Local {
 		case "cm", "reply":
-			who := d.authors[attribute(e, "authorId")]
+			who := d.authors[attributeOf(e, "authorId")]
 			var said, answers []string
 			err := x.children(func(e *xml.StartElement) error {
 				switch e.Name.Local {
@@ -138,7 +138,7 @@ func (d *pptx) readComments(x *elements) error {
 				case "replyLst":
 					return x.each("reply", func(e *xml.StartElement) error {
 						s, err := x.text()
-						answers = append(answers, remark("comment", d.authors[attribute(e, "authorId")], s))
+						answers = append(answers, remark("comment", d.authors[attributeOf(e, "authorId")], s))
 						return err
 					})
 				}
@@ -168,9 +168,9 @@ func (d *pptx) shapes(x *elements, t *text, only string) error {
 		case "sp", "graphicFrame", "pic", "cxnSp":
 			s = shape{}
 		case "cNvPr":
-			s.alt = attribute(e, "descr")
+			s.alt = attributeOf(e, "descr")
 		case "ph":
-			if s.holds = attribute(e, "type"); s.holds == "" {
+			if s.holds = attributeOf(e, "type"); s.holds == "" {
 				s.holds = "obj"
 			}
 		case "blip":

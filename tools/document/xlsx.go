@@ -41,14 +41,14 @@ func readXLSX(t *text, p *parts) error {
 		inside = func(e *xml.StartElement) error {
 			switch e.Name.Local {
 			case "workbookPr":
-				if d := attribute(e, "date1904"); d != "" && isOn(d) {
+				if d := attributeOf(e, "date1904"); d != "" && isOn(d) {
 					w.since = 1904
 				}
 			case "sheet":
 				if r := rels[relationID(e)]; r.kind == "worksheet" || r.kind == "chartsheet" {
-					state := attribute(e, "state")
+					state := attributeOf(e, "state")
 					hidden := strings.HasSuffix(strings.ToLower(state), "hidden")
-					sheets = append(sheets, sheetPart{attribute(e, "name"), r.target, hidden})
+					sheets = append(sheets, sheetPart{attributeOf(e, "name"), r.target, hidden})
 				}
 			}
 			return x.children(inside)
@@ -75,7 +75,7 @@ func readXLSX(t *text, p *parts) error {
 		case r.kind == "person":
 			err = errors.Join(err, p.readIfThere(r.target, func(x *elements) error {
 				return x.each("person", func(e *xml.StartElement) error {
-					w.people[attribute(e, "id")] = attribute(e, "displayName")
+					w.people[attributeOf(e, "id")] = attributeOf(e, "displayName")
 					return nil
 				})
 			}))
@@ -142,10 +142,10 @@ func (w *xlsx) readStyles(x *elements) error {
 	inside = func(e *xml.StartElement) error {
 		switch e.Name.Local {
 		case "numFmt":
-			codes[attribute(e, "numFmtId")] = attribute(e, "formatCode")
+			codes[attributeOf(e, "numFmtId")] = attributeOf(e, "formatCode")
 		case "cellXfs":
 			return x.each("xf", func(e *xml.StartElement) error {
-				id := attribute(e, "numFmtId")
+				id := attributeOf(e, "numFmtId")
 				code, ok := codes[id]
 				if !ok {
 					code = builtinFormats[wholeNumber(id, 0)]
@@ -198,7 +198,7 @@ func (w *xlsx) readSheet(name, part string, hidden bool) error {
 		err = w.readPart(part, func(x *elements) error {
 			return x.each("hyperlink", func(e *xml.StartElement) error {
 				if r := rels[relationID(e)]; r.external {
-					first, _, _ := strings.Cut(attribute(e, "ref"), ":")
+					first, _, _ := strings.Cut(attributeOf(e, "ref"), ":")
 					s.links[first] = r.target
 				}
 				return nil
@@ -234,7 +234,7 @@ func (s *xlsxSheet) inside(x *elements, e *xml.StartElement) error {
 	switch e.Name.Local {
 	case "cols":
 		err := x.each("col", func(e *xml.StartElement) error {
-			if h := attribute(e, "hidden"); h != "" && isOn(h) && len(s.cols) < emptyCells {
+			if h := attributeOf(e, "hidden"); h != "" && isOn(h) && len(s.cols) < emptyCells {
 				first, last := intAttribute(e, "min", 1), intAttribute(e, "max", 1)
 				name := columnName(first - 1)
 				if last > first {
@@ -255,11 +255,11 @@ func (s *xlsxSheet) inside(x *elements, e *xml.StartElement) error {
 			return err
 		}
 		s.emptyCells()
-		hidden := attribute(e, "hidden")
+		hidden := attributeOf(e, "hidden")
 		return s.sheet.row(s.row, s.cells, hidden != "" && isOn(hidden))
 	case "mergeCell":
 		if len(s.merged) < maxMerged {
-			s.merged = append(s.merged, attribute(e, "ref"))
+			s.merged = append(s.merged, attributeOf(e, "ref"))
 		}
 		return nil
 	}
@@ -274,7 +274,7 @@ func (s *xlsxSheet) cell(x *elements, e *xml.StartElement) error {
 	if e.Name.Local != "c" {
 		return nil
 	}
-	column, row, ok := cellAt(attribute(e, "r"))
+	column, row, ok := cellAt(attributeOf(e, "r"))
 	if !ok || row != s.row {
 		column = s.column + 1
 	}
@@ -299,7 +299,7 @@ func (s *xlsxSheet) cell(x *elements, e *xml.StartElement) error {
 	if err != nil && !errors.Is(err, errFull) {
 		return err
 	}
-	shown := s.shown(attribute(e, "t"), value, inline, intAttribute(e, "s", 0))
+	shown := s.shown(attributeOf(e, "t"), value, inline, intAttribute(e, "s", 0))
 	if shown == "" && formula != "" && !computed { // nothing has computed it yet
 		shown = "=" + formula
 	}
@@ -382,7 +382,7 @@ func (s *xlsxSheet) readComments(x *elements) error {
 			authors = append(authors, name)
 			return err
 		case "comment":
-			ref, who := attribute(e, "ref"), ""
+			ref, who := attributeOf(e, "ref"), ""
 			if n := intAttribute(e, "authorId", -1); n >= 0 && n < len(authors) {
 				who = authors[n]
 			}
@@ -400,7 +400,7 @@ func (s *xlsxSheet) readComments(x *elements) error {
 func (s *xlsxSheet) readThreads(x *elements) error {
 	return x.each("threadedComment", func(e *xml.StartElement) error {
 		var said string
-		ref, who := attribute(e, "ref"), s.book.people[attribute(e, "personId")]
+		ref, who := attributeOf(e, "ref"), s.book.people[attributeOf(e, "personId")]
 		err := x.each("text", func(*xml.StartElement) (err error) {
 			said, err = x.text()
 			return err

@@ -31,8 +31,8 @@ type phrase struct {
 	english string
 }
 
-// languages are all that the rules answer in.
-func languages() []*tongue {
+// spokenTongues are all that the rules answer in.
+func spokenTongues() []*tongue {
 	list := []*tongue{english}
 	for i := range tongues {
 		list = append(list, &tongues[i])

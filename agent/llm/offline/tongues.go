@@ -20,8 +20,8 @@ type saying struct {
 	Nouns map[string][]string
 }
 
-// sayings reads the sentences of a language when they are needed first.
-func sayings(language string) func() saying {
+// readSentences reads the sentences of a language when they are needed first.
+func readSentences(language string) func() saying {
 	return sync.OnceValue(func() saying {
 		var s saying
 		data, err := saidFiles.ReadFile("said/" + language + ".json")
@@ -103,7 +103,7 @@ var tongues = [...]tongue{
 			{"", "lange Antwort"},
 		},
 		plural: oneOrMore,
-		said:   sayings("de"),
+		said:   readSentences("de"),
 	},
 	{
 		words: strings.Fields("hola buenos buenas qué cómo archivos archivo borra puedes puede ayuda quién " +
@@ -147,7 +147,7 @@ var tongues = [...]tongue{
 			{"", "respuesta larga"},
 		},
 		plural: oneOrMore,
-		said:   sayings("es"),
+		said:   readSentences("es"),
 	},
 	{
 		understood: []phrase{
@@ -189,6 +189,6 @@ var tongues = [...]tongue{
 			{"", "длинный ответ"},
 		},
 		plural: russianPlural,
-		said:   sayings("ru"),
+		said:   readSentences("ru"),
 	},
 }

@@ -456,7 +456,7 @@ func goOn(t *tongue, req *llm.Request, at int) string {
 			continue
 		}
 		said := strings.TrimSpace(strings.TrimPrefix(m.Text, strings.TrimSpace(mannered(req.System, ""))))
-		for _, language := range languages() {
+		for _, language := range spokenTongues() {
 			whole := longAnswer(language)
 			if begin := strings.Index(whole, said); begin >= 0 && !strings.HasSuffix(whole, said) {
 				return strings.TrimLeft(whole[begin+len(said):], " \n")

@@ -71,7 +71,7 @@ func probeEndpoint(ctx context.Context, listen, path string) (string, error) {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(req)
 	if err != nil {
-		return "", unanswered(req.URL.Host, err)
+		return "", explainUnanswered(req.URL.Host, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // the unread rest is dropped
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, 1000))
@@ -85,8 +85,8 @@ func probeEndpoint(ctx context.Context, listen, path string) (string, error) {
 	return text, nil
 }
 
-// unanswered says why a service of this machine did not answer.
-func unanswered(address string, err error) error {
+// explainUnanswered says why a service of this machine did not answer.
+func explainUnanswered(address string, err error) error {
 	var late net.Error
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):

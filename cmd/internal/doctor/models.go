@@ -68,7 +68,7 @@ func (d *doctor) model(ctx context.Context, i int, p *config.Provider) []Row {
 		if !d.depends(p.Name) || trouble.Passing {
 			row = warn
 		}
-		rows = append(rows, row(about, "%s", trouble.Text+has(trouble.Models))(trouble.Cure(d.c, i, p)))
+		rows = append(rows, row(about, "%s", trouble.Text+listModels(trouble.Models))(trouble.Cure(d.c, i, p)))
 	}
 	rows = append(rows, d.otherModels(ctx, i, p, trouble)...)
 	if p.SpeechModel != "" && (trouble == nil || trouble.Kind == providers.UnknownModel) {
@@ -77,8 +77,8 @@ func (d *doctor) model(ctx context.Context, i int, p *config.Provider) []Row {
 	return rows
 }
 
-// has lists the models of a vendor that does not have the configured one.
-func has(models []string) string {
+// listModels lists the models of a vendor that does not have the configured one.
+func listModels(models []string) string {
 	const most = 12
 	switch {
 	case len(models) == 0:
