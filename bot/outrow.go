@@ -67,6 +67,21 @@ type Content struct {
 	Rich json.RawMessage `json:"rich,omitempty"`
 }
 
+// AddPages adds a row of buttons that turn the pages of a list, where there is a page before or behind this one. Pages
+// count from 0; data returns what a button carries that leads to page n.
+func (c *Content) AddPages(before, behind string, page int, more bool, data func(n int) string) {
+	var row []Button
+	if page > 0 {
+		row = append(row, Button{Label: before, Data: data(page - 1)})
+	}
+	if more {
+		row = append(row, Button{Label: behind, Data: data(page + 1)})
+	}
+	if len(row) > 0 {
+		c.Buttons = append(c.Buttons, row)
+	}
+}
+
 // Button is an inline button. Data is at most 64 bytes (Bot API).
 type Button struct {
 	Label string `json:"label"`

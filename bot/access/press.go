@@ -166,17 +166,8 @@ func (d *Admissions) listPage(ctx context.Context, msg *bot.Message, page int, n
 			Style: "danger",
 		}})
 	}
-	var turns []bot.Button
 	newer, older := w.PageButtons(language)
-	if page > 0 {
-		turns = append(turns, bot.Button{Label: newer, Data: Prefix + ":" + pressPage + ":" + strconv.Itoa(page-1)})
-	}
-	if from+peoplePage < len(all) {
-		turns = append(turns, bot.Button{Label: older, Data: Prefix + ":" + pressPage + ":" + strconv.Itoa(page+1)})
-	}
-	if len(turns) > 0 {
-		content.Buttons = append(content.Buttons, turns)
-	}
+	content.AddPages(newer, older, page, from+peoplePage < len(all), func(n int) string { return Prefix + ":" + pressPage + ":" + strconv.Itoa(n) })
 	content.Text = w.People(language, list)
 	content.Entities = render.Inert(content.Text)
 	return content, nil

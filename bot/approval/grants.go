@@ -258,16 +258,7 @@ func (b *Broker) rulesList(ctx context.Context, msg *bot.Message, page int, note
 	content.Text = w.Rules(lang, shown, from+1, len(list), note)
 	content.Entities = render.Inert(content.Text) // the words of others must not become links, mentions or commands
 	newer, older := w.PageButtons(lang)
-	var turn []bot.Button
-	if page > 0 {
-		turn = append(turn, bot.Button{Label: newer, Data: pressRules + "::" + strconv.Itoa(page-1)})
-	}
-	if from+rulesPage < len(list) {
-		turn = append(turn, bot.Button{Label: older, Data: pressRules + "::" + strconv.Itoa(page+1)})
-	}
-	if len(turn) > 0 {
-		content.Buttons = append(content.Buttons, turn)
-	}
+	content.AddPages(newer, older, page, from+rulesPage < len(list), func(n int) string { return pressRules + "::" + strconv.Itoa(n) })
 	return content, nil
 }
 

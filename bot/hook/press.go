@@ -99,17 +99,8 @@ func (h *Hooks) listPage(call *turn.Call, list []shownHook, page int) bot.Conten
 			content.Buttons = append(content.Buttons, []bot.Button{button})
 		}
 	}
-	var turns []bot.Button
-	before, after := w.PageButtons(msg.Language)
-	if page > 0 {
-		turns = append(turns, bot.Button{Label: before, Data: buttonData(pressList, "", page-1)})
-	}
-	if page+1 < pages {
-		turns = append(turns, bot.Button{Label: after, Data: buttonData(pressList, "", page+1)})
-	}
-	if len(turns) > 0 {
-		content.Buttons = append(content.Buttons, turns)
-	}
+	newer, older := w.PageButtons(msg.Language)
+	content.AddPages(newer, older, page, page+1 < pages, func(n int) string { return buttonData(pressList, "", n) })
 	content.Text = w.HookList(msg.Language, shown, msg.Place.Group)
 	content.Entities = render.Inert(content.Text)
 	return content

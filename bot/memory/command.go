@@ -207,17 +207,8 @@ func (d Handler) memoryPage(r *reader, list []Memory, page int, note string) bot
 			{Label: labels.Delete + " " + n, Data: buttonData(pressAsk, part[i].ID, page), Style: "danger"},
 		})
 	}
-	var turns []bot.Button
 	newer, older := w.PageButtons(lang)
-	if page > 0 {
-		turns = append(turns, bot.Button{Label: newer, Data: buttonData(pressPage, "", page-1)})
-	}
-	if from+listPage < len(list) {
-		turns = append(turns, bot.Button{Label: older, Data: buttonData(pressPage, "", page+1)})
-	}
-	if len(turns) > 0 {
-		content.Buttons = append(content.Buttons, turns)
-	}
+	content.AddPages(newer, older, page, from+listPage < len(list), func(n int) string { return buttonData(pressPage, "", n) })
 	if len(list) > 1 && r.mayDeleteAll() {
 		content.Buttons = append(content.Buttons, []bot.Button{{
 			Label: labels.All,

@@ -160,16 +160,7 @@ func (d *Handler) listPage(call *turn.Call, page int, note string) bot.Content {
 		}
 	}
 	newer, older := w.PageButtons(language)
-	var turns []bot.Button
-	if page > 0 {
-		turns = append(turns, bot.Button{Label: newer, Data: Prefix + ":" + pressPage + ":" + strconv.Itoa(page-1)})
-	}
-	if from+pageSize < len(all) {
-		turns = append(turns, bot.Button{Label: older, Data: Prefix + ":" + pressPage + ":" + strconv.Itoa(page+1)})
-	}
-	if len(turns) > 0 {
-		content.Buttons = append(content.Buttons, turns)
-	}
+	content.AddPages(newer, older, page, from+pageSize < len(all), func(n int) string { return Prefix + ":" + pressPage + ":" + strconv.Itoa(n) })
 	content.Text = w.Skills(language, shownList)
 	content.Entities = render.Inert(content.Text)
 	return content
